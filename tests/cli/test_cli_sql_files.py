@@ -12,7 +12,7 @@ import pytest
 from tests.cli.runner import CliRunner
 
 from threadline.cli.sql import answers as sql_answers
-from threadline.index import PRIVATE, TABLES, VIEWS
+from threadline.index import PRIVATE, TABLES, TIME_COLUMNS, VIEWS
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -209,7 +209,7 @@ def test_exported_times_are_timestamps(cli: CliRunner, home: Path, folder: Path)
         for file in (folder / "tables").glob("*.parquet")
         for field in pq.read_schema(file)
     }
-    times = {name: type_ for name, type_ in types.items() if name[1] in sql_answers.TIME_COLUMNS}
+    times = {name: type_ for name, type_ in types.items() if name[1] in TIME_COLUMNS}
     assert len(times) > 10
     assert set(times.values()) == {pa.timestamp("us", tz="UTC")}
     assert types["charges", "amount"] == pa.decimal128(38, 18)

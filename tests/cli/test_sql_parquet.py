@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.cli.sql.answers import ColumnKind, declared_kind, guess_kind, widen_kind, write_parquet
+from threadline.cli.sql.answers import guess_kind, widen_kind, write_parquet
+from threadline.index import ColumnKind, declared_kind
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

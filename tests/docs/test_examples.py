@@ -145,6 +145,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
     home = Path(environment["CLAUDE_CONFIG_DIR"])
     edited = next(path for path in sorted(home.glob("projects/*/*.jsonl")) if b'"Edit"' in path.read_bytes())
     edited_file = re.findall(r'"filePath":"([^"]+)","oldString"', edited.read_text())[0]
+    lake = str(tmp_path / "lake")
     commands = {
         "": [["--json"], ["--jsonl"]],
         "doctor": [["--json"], ["--jsonl"]],
@@ -182,6 +183,14 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
             ["pack", "--json"],
             ["install", "--jsonl"],
             ["path", "--json"],
+        ],
+        "lake": [
+            ["init", lake, "--policy", "full", "--json"],
+            ["push", lake, "--accept", "full", "--json"],
+            ["build", lake, "--json"],
+            ["search", lake, "the", "--jsonl"],
+            ["forget", lake, "--before", "2099-01-01", "--yes", "--json"],
+            ["status", lake, "--json"],
         ],
         "export": [],  # in docs/export.md: tests/export/test_docs.py
         "schema": [["--list", "--jsonl"]],

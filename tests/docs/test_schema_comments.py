@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.subtests import for_each
 
-from threadline.cli.sql.answers import schema_columns, table_descriptions
-from threadline.index import TABLES, VIEWS
+from threadline.index import TABLES, VIEWS, schema_columns, table_descriptions
 
 
 @for_each("name", [*TABLES, *VIEWS])

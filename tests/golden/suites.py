@@ -85,6 +85,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """Commands that only read, with their arguments. Each gets `--json` and `--home`."""
 
 NOT_TESTED = {
+    "lake": "its results have times and ids of machines; its figures are compared with `usage`: tests/lake",
     "mcp": "it serves agents until its input ends: tests/mcp",
     "serve": "it prints an address and a token and keeps running: the pages are their own suite",
 }

@@ -13,7 +13,8 @@ RESTRICTED = ("threadline.find", "threadline.index", "threadline.search", "sqlit
 EXCEPTIONS: dict[str, dict[str, set[str]]] = {
     "cli": {
         # The schema's own comments, read from an empty database in memory; which tables are private.
-        "answers": {"threadline.index", "sqlite3"},
+        "answers": {"threadline.index"},
+        "command": {"threadline.index"},
         # The fields of the query language.
         "completion": {"threadline.search"},
         # DuckDB's errors have the messages of SQLite's.

@@ -16,8 +16,11 @@ from tests.source_trees import SOURCE, source_nodes
 from threadline.extras import adapt_install_command
 
 ROOT = Path(__file__).parents[2]
-DEVELOPMENT = {"test", "bench", "oracle"}
+DEVELOPMENT = {"test", "bench", "oracle", "lake-test"}
+SEPARATE = {"lake", "spark"}
+"""Not part of `all`: only teams need them, and they take 400 MB."""
 DISTRIBUTIONS = {
+    "pyspark": "pyspark-client",
     "re2": "google-re2",
     "markdown_it": "markdown-it-py",
     "age": "pyrage",
@@ -80,9 +83,9 @@ def hints() -> Iterator[tuple[str, str]]:
 
 def test_all_brings_every_package() -> None:
     """So does `data` for data frames and SQL."""
-    everything = set().union(*(packages_of(extra) for extra in EXTRAS if extra not in DEVELOPMENT))
+    everything = set().union(*(packages_of(extra) for extra in EXTRAS if extra not in DEVELOPMENT | SEPARATE))
     assert packages_of("all") == everything
-    assert imported_packages() <= everything
+    assert imported_packages() <= everything.union(*map(packages_of, SEPARATE))
     assert packages_of("data") == {"pyarrow", "polars", "pandas", "duckdb", "pytz"}
 
 
@@ -108,7 +111,8 @@ def test_imported_libraries_name_an_extra_that_brings_them() -> None:
     assert len(calls) > 5
     for call in calls:
         name, extra = (*(ast.literal_eval(argument) for argument in call.args), "frames")[:2]
-        assert name.partition(".")[0] in packages_of(extra), ast.unparse(call)
+        package = name.partition(".")[0]
+        assert DISTRIBUTIONS.get(package, package) in packages_of(extra), ast.unparse(call)
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ COMMAND_SECTIONS = {
     "Keep and share": {
         "keep": "Store sessions permanently, before Claude Code deletes them.",
         "export": "Write sessions to files, with secrets redacted.",
+        "lake": "Share sessions of many machines in a lake, and query them.",
         "scan": "Report secrets found in transcripts.",
         "convert": "Convert other formats to transcripts that Claude Code reads.",
     },

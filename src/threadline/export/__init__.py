@@ -6,7 +6,7 @@ Or to files for other programs: Harbor trajectories, Inspect logs, transcript da
 for leaks. They are in a staging folder then; `put_in_place` copies them to destinations that `check_destinations` has
 accepted. `load_settings` reads what the user wants hidden, and `write_report` records what was redacted.
 
-`render_digest_file` does the same for a digest.
+`render_digest_file` does the same for a digest, and `redact_session` for the bytes of a session's files in memory.
 
 `TraceReader` reads sessions as OpenTelemetry traces, `OtlpSender` sends them and `OtlpWriter` writes them; the package
 `otlp` describes them.
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from threadline.export.output import check_destinations, protected_folders, put_in_place, safe_name, write_output
     from threadline.export.redacted_copies import list_session_files, total_transcript_size
     from threadline.export.redaction_settings import load_settings
+    from threadline.export.session_redaction import RedactedSession, redact_session
     from threadline.export.splits import parse_splits
 
 __getattr__ = lazy_exports(
@@ -62,6 +63,7 @@ __getattr__ = lazy_exports(
         "output": ["check_destinations", "protected_folders", "put_in_place", "safe_name", "write_output"],
         "redacted_copies": ["list_session_files", "total_transcript_size"],
         "redaction_settings": ["load_settings"],
+        "session_redaction": ["RedactedSession", "redact_session"],
         "splits": ["parse_splits"],
     },
 )

@@ -18,6 +18,14 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.index.activity import TranscriptActivity
     from threadline.index.calls import read_call_input
+    from threadline.index.columns import (
+        TIME_COLUMNS,
+        ColumnKind,
+        declared_kind,
+        read_table,
+        schema_columns,
+        table_descriptions,
+    )
     from threadline.index.index import Index, IndexStatus
     from threadline.index.insight.outcome_queries import UnstoredTranscript
     from threadline.index.insight.outcomes import TranscriptOutcomes
@@ -51,6 +59,14 @@ __getattr__ = lazy_exports(
     {
         "activity": ["TranscriptActivity"],
         "calls": ["read_call_input"],
+        "columns": [
+            "ColumnKind",
+            "TIME_COLUMNS",
+            "declared_kind",
+            "read_table",
+            "schema_columns",
+            "table_descriptions",
+        ],
         "index": ["Index", "IndexStatus"],
         "insight.stored_insights": ["NewInsight", "StoredSession"],
         "insight.outcome_queries": ["UnstoredTranscript"],

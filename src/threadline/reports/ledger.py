@@ -69,7 +69,7 @@ def build_ledger(
     agents = AgentResults()
     sightings = chain.from_iterable(_placed_sightings(read, homes_found, problems, agents, progress))
     ledger = ledger_from_sightings(sightings, rates, problems, missing=agents, calls=calls)
-    ledger.fill_agent_types(_AgentTypes(homes_found).read)
+    ledger.fill_agent_types(AgentTypes(homes_found).read)
     return ledger
 
 
@@ -94,7 +94,7 @@ def _placed_sightings(
             progress(transcript.size)
 
 
-class _AgentTypes:
+class AgentTypes:
     """Reads the types of agents as `threadline tree` knows them: from the side file, or else from the session."""
 
     def __init__(self, found: Sequence[Found]) -> None:

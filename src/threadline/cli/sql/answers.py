@@ -12,11 +12,9 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
-from enum import Enum
 from itertools import chain, count, groupby, islice
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +26,7 @@ from threadline import files
 from threadline.cli import output as out
 from threadline.cli.output import print_message
 from threadline.errors import BadQuery
-from threadline.index import PRIVATE, TABLES, VIEWS
+from threadline.index import PRIVATE, ColumnKind, declared_kind, schema_columns
 from threadline.model.homes import Home
 from threadline.model.tables import DECIMAL_DIGITS, DECIMAL_PLACES, import_library
 from threadline.model.text import format_decimal, plain_decimal
@@ -166,49 +164,6 @@ def query_index(archive: Archive, query: str, seconds: float) -> Iterator[IndexA
         yield IndexAnswer(ask(query, seconds))
 
 
-_COLUMN_COMMENT = re.compile(r"^\s*(\w+)\b[^\n]*?--\s*(.+?)\s*$", re.MULTILINE)
-_TABLE_COMMENT = re.compile(r"\A\s*CREATE\b[^\n]*?--\s*(.+?)\s*$", re.MULTILINE)
-_FULL_TEXT = "text"
-_FULL_TEXT_COMMENTS = {
-    "title": "titles and summaries of sessions",
-    "prompt": "prompts that a person typed",
-    "reply": "the model's replies",
-    "thinking": "the model's thinking",
-    "command": "shell commands",
-    "path": "file paths",
-    "input": "other tool input",
-    "result": "tool results",
-    "injected": "text that Claude Code inserted itself",
-}
-
-
-def schema_columns() -> list[dict[str, Any]]:
-    """One row per column of every table and view, from the schema's source."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        for statement in (*TABLES.values(), *VIEWS.values()):
-            connection.execute(statement)
-        return [row for name in (*TABLES, *VIEWS) for row in _table_columns(connection, name)]
-
-
-def table_descriptions() -> dict[str, str]:
-    """The comments on tables and views in the schema's source."""
-    comments = {name: _TABLE_COMMENT.search(statement) for name, statement in (TABLES | VIEWS).items()}
-    descriptions = {name: match[1] for name, match in comments.items() if match is not None}
-    return {_FULL_TEXT: "full text: query with text MATCH 'word'; rowid is the entry_id", **descriptions}
-
-
-def _table_columns(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
-    comments = dict(_COLUMN_COMMENT.findall((TABLES | VIEWS)[table]))
-    if table == _FULL_TEXT:
-        comments = _FULL_TEXT_COMMENTS
-    kind = "view" if table in VIEWS else "table"
-    columns = connection.execute("SELECT name, type FROM pragma_table_info(?)", (table,))
-    return [
-        {"table": table, "kind": kind, "column": column, "type": declared or None, "comment": comments.get(column)}
-        for column, declared in columns
-    ]
-
-
 _UNEXPORTED_TABLE = "text"
 
 
@@ -332,42 +287,17 @@ def write_answer(answer: Answer, target: Path, output_format: str, *, force: boo
             return print_answer_rows(answer, output_format, file)
 
 
-TIME_COLUMNS = frozenset({"timestamp", "first", "last", "started", "ended", "began"})
-"""The columns of the schema that contain times."""
 # Beyond this, floating-point numbers cannot represent every integer.
 _MAX_EXACT_FLOAT = 2**53
 _MAX_AMOUNT = Decimal(10) ** (DECIMAL_DIGITS - DECIMAL_PLACES)
 
 
-class ColumnKind(Enum):
-    """The type of a column. Each includes NULL."""
-
-    NOTHING = "nothing"
-    INTEGER = "integer"
-    REAL = "real"
-    AMOUNT = "amount"
-    TIME = "time"
-    TEXT = "text"
-    BLOB = "blob"
-
-
 _KIND_OF_TYPE = {int: ColumnKind.INTEGER, float: ColumnKind.REAL, str: ColumnKind.TEXT, bytes: ColumnKind.BLOB}
-_KIND_OF_DECLARATION = {
-    "INTEGER": ColumnKind.INTEGER,
-    "REAL": ColumnKind.REAL,
-    "TEXT": ColumnKind.TEXT,
-    "BLOB": ColumnKind.BLOB,
-}
-
-
-def declared_kind(column: str, declared: str | None) -> ColumnKind:
-    """The kind that the schema declares. Amounts and times are stored as text and recognised by their names."""
-    return _KIND_OF_NAME.get(column) or _KIND_OF_DECLARATION.get(declared or "", ColumnKind.NOTHING)
 
 
 def guess_kind(column: str, values: Sequence[Any]) -> ColumnKind:
     """The kind to start with for a column of a SELECT: amounts and times by their names, if the first values fit."""
-    kind = _KIND_OF_NAME.get(column, ColumnKind.NOTHING)
+    kind = declared_kind(column, None)
     is_text = all(value is None or isinstance(value, str) for value in values)
     return kind if is_text and widen_kind(kind, values) is kind else ColumnKind.NOTHING
 
@@ -428,7 +358,6 @@ def _is_time(value: Any) -> bool:
 
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 _CHECKS: dict[ColumnKind, Callable[[Any], bool]] = {ColumnKind.AMOUNT: _is_amount, ColumnKind.TIME: _is_time}
-_KIND_OF_NAME = {"amount": ColumnKind.AMOUNT, **dict.fromkeys(TIME_COLUMNS, ColumnKind.TIME)}
 
 CHUNK_ROWS = 20_000
 """How many rows are written at a time."""

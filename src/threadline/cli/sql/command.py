@@ -23,11 +23,10 @@ from threadline.cli.sql.answers import (
     print_answer_rows,
     print_answer_table,
     query_index,
-    schema_columns,
-    table_descriptions,
     write_answer,
 )
 from threadline.errors import BadQuery
+from threadline.index import schema_columns, table_descriptions
 from threadline.model.text import count, format_size
 from threadline.render import plain
 

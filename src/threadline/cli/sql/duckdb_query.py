@@ -6,7 +6,7 @@ DuckDB's own SQLite reader is not used because it has to be downloaded. Queries 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from contextlib import closing, contextmanager
@@ -33,18 +33,21 @@ _Value = TypeVar("_Value")
 class DuckdbAnswer:
     """The rows of a query as they come. Names in `columns` are unique."""
 
-    def __init__(self, connection: Any, query: str, seconds: float, worker: Executor) -> None:
+    def __init__(
+        self, connection: Any, query: str, seconds: float, worker: Executor, parameters: Sequence[Any] = ()
+    ) -> None:
         self._connection = connection
         self._query = query
+        self._parameters = list(parameters)
         self._left = self._timeout = seconds
         self._worker = worker
         self._error = import_library("duckdb", "duckdb").Error
         self._check()
-        self._relation = self._run(lambda: connection.sql(query))
+        self._relation = self._run(lambda: connection.sql(query, params=self._parameters or None))
         self.columns = unique_names(self._relation.columns)
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
-        self._run(lambda: self._connection.execute(self._query))
+        self._run(lambda: self._connection.execute(self._query, self._parameters))
         while rows := self._run(lambda: self._connection.fetchmany(_FETCH_ROWS)):
             yield from rows
 
@@ -133,35 +136,49 @@ def query_duckdb(archive: Archive, query: str, seconds: float) -> Iterator[Duckd
     import_library("duckdb", "duckdb")
     words = set(re.findall(r"\w+", query.lower()))
     with TemporaryDirectory(prefix="threadline-") as folder:
-        tables, spilled = Path(folder) / "tables", Path(folder) / "spilled"
-        tables.mkdir()
-        spilled.mkdir()
         names = [name for name in exportable_tables() if name in words]
-        for _ in write_tables(archive, tables, names, seconds):
+        for _ in write_tables(archive, Path(folder), names, seconds):
             pass
-        with (
-            closing(_open_connection(tables, names, spilled)) as connection,
-            _limit_memory(),
-            ThreadPoolExecutor(1) as worker,
-        ):
-            try:
-                yield DuckdbAnswer(connection, query, seconds, worker)
-            finally:
-                # Otherwise it would wait for rows that nobody reads.
-                connection.interrupt()
+        files = {name: [Path(folder) / f"{name}.parquet"] for name in names}
+        with query_parquet(files, query, seconds) as answer:
+            yield answer
 
 
-def _open_connection(tables: Path, names: Sequence[str], spilled: Path) -> Any:
+@contextmanager
+def query_parquet(
+    files: Mapping[str, Sequence[Path]], query: str, seconds: float, parameters: Sequence[Any] = ()
+) -> Iterator[DuckdbAnswer]:
+    """Run a query in DuckDB, over tables in Parquet files. `parameters` are the values of its question marks.
+
+    Raises:
+        BadQuery: the query is invalid, not read-only, or takes too long or too much memory.
+        Missing: DuckDB is not installed.
+    """
+    with (
+        TemporaryDirectory(prefix="threadline-") as spilled,
+        closing(_open_connection(files, Path(spilled))) as connection,
+        _limit_memory(),
+        ThreadPoolExecutor(1) as worker,
+    ):
+        try:
+            yield DuckdbAnswer(connection, query, seconds, worker, parameters)
+        finally:
+            # Otherwise it would wait for rows that nobody reads.
+            connection.interrupt()
+
+
+def _open_connection(files: Mapping[str, Sequence[Path]], spilled: Path) -> Any:
     """An in-memory DuckDB that can read these tables and no other file."""
     duckdb = import_library("duckdb", "duckdb")
-    allowed = str(tables).replace("'", "''")
+    folders = sorted({str(path.parent).replace("'", "''") for paths in files.values() for path in paths})
+    allowed = ", ".join(f"'{folder}'" for folder in folders)
     try:
         connection = duckdb.connect(":memory:", config=_settings(spilled))
-        for name in names:
-            connection.read_parquet(str(tables / f"{name}.parquet")).create_view(name)
+        for name, paths in files.items():
+            connection.read_parquet([str(path) for path in paths], hive_partitioning=False).create_view(name)
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET enable_progress_bar = false")  # it would go to standard output, between the rows
-        connection.execute(f"SET allowed_directories = ['{allowed}']")
+        connection.execute(f"SET allowed_directories = [{allowed}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:

@@ -1,0 +1,138 @@
+"""`threadline lake init`, `push` and `status`: what is in a lake's storage."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from msgspec.structs import asdict
+
+from threadline import lake as lakes
+from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
+from threadline.cli import output as out
+from threadline.cli.options import home_option, output_options
+from threadline.cli.resolve import open_archive
+from threadline.keep import this_machine
+from threadline.model.text import count, format_size
+from threadline.render import plain
+
+_POLICIES = click.Choice(["full", "redacted", "metrics"])
+
+
+@click.command()
+@click.argument("uri")
+@click.option(
+    "--policy",
+    type=_POLICIES,
+    default="redacted",
+    help="What machines may push: complete transcripts, redacted ones, or no text. Default: redacted.",
+)
+@click.option("--change-policy", is_flag=True, help="Change the policy of an existing lake, for future pushes.")
+@output_options
+def init(uri: str, *, policy: str, change_policy: bool, output: str) -> int:
+    """Create a lake in a folder or bucket, and set its policy.
+
+    Every machine enforces the policy before it uploads anything. `redacted` removes what `threadline export` removes,
+    and a session with anything left is not pushed. `metrics` removes all text.
+    """
+    bucket = lakes.Bucket(uri)
+    chosen = lakes.Policy(policy)
+    info = lakes.change_policy(bucket, chosen) if change_policy else lakes.create_lake(bucket, chosen)
+    if output != "table":
+        out.print_record({"uri": bucket.uri, **asdict(info)}, output)
+        return EXIT_OK
+    click.echo(out.wrap_text(f"Lake {plain(bucket.uri)} with policy {info.policy}: {lakes.POLICIES[info.policy]}."))
+    return EXIT_OK
+
+
+@click.command()
+@click.argument("uri")
+@click.option("--person", metavar="NAME", help="Who pushes. Default: THREADLINE_PERSON, or your user name.")
+@click.option(
+    "--exclude-project", "projects", multiple=True, metavar="TEXT", help="Leave out projects whose path contains TEXT."
+)
+@click.option(
+    "--exclude-session", "sessions", multiple=True, metavar="ID", help="Leave out sessions whose id starts with ID."
+)
+@click.option("--accept", type=_POLICIES, help="Accept the lake's policy, before the first push or after a change.")
+@home_option
+@output_options
+def push(
+    uri: str,
+    *,
+    person: str | None,
+    projects: tuple[str, ...],
+    sessions: tuple[str, ...],
+    accept: str | None,
+    homes: tuple[str, ...],
+    output: str,
+) -> int:
+    """Upload what is new in this machine's homes and keep.
+
+    The first push shows the lake's policy and asks you to accept it. Only new bytes are uploaded, then read back and
+    compared. An interrupted push continues where it stopped.
+    """
+    bucket = lakes.Bucket(uri)
+    with open_archive(homes, index=False, require_home=True) as archive:
+        found = archive.look()
+        options = lakes.PushOptions(
+            person or lakes.default_person(), projects, sessions, lakes.Policy(accept) if accept else None
+        )
+        total = sum(transcript.size for home in found for transcript in home.transcripts)
+        with out.progress_bar("Pushing", total, rate=True) as advance:
+            try:
+                result = lakes.push_sessions(bucket, found, this_machine(), options, advance)
+            except lakes.PolicyNotAccepted as question:
+                if not sys.stdin.isatty() or not click.confirm(f"{question} Push now?", err=True):
+                    raise
+                accepted = lakes.read_lake(bucket).policy
+                options = lakes.PushOptions(options.person, projects, sessions, accepted)
+                result = lakes.push_sessions(bucket, found, this_machine(), options, advance)
+    return _report_push(result, output)
+
+
+def _report_push(result: lakes.PushResult, output: str) -> int:
+    for problem in result.problems:
+        out.print_message(problem)
+    for session, reason in result.refused:
+        out.print_message(
+            f"Session {session} was not pushed: {reason}. `threadline export --help` says how to hide it."
+        )
+    if output != "table":
+        record = asdict(result)
+        record["refused"] = [{"session": session, "reason": reason} for session, reason in result.refused]
+        out.print_record(record, output)
+    else:
+        parts = [f"{count(result.sessions, 'session')} pushed ({format_size(result.stored_bytes)} uploaded, verified)"]
+        parts += [f"{count(result.unchanged, 'session')} unchanged"] if result.unchanged else []
+        parts += [f"{count(result.excluded, 'session')} excluded"] if result.excluded else []
+        parts += [f"{count(result.forgotten, 'session')} forgotten in the lake"] if result.forgotten else []
+        click.echo(f"{'; '.join(parts)}. {result.person} on {result.machine}, policy {result.policy}.")
+    return EXIT_FAILED if result.refused or result.problems else EXIT_OK
+
+
+@click.command()
+@click.argument("uri")
+@output_options
+def status(uri: str, *, output: str) -> int:
+    """Show the machines that pushed to a lake, and what is not built yet."""
+    bucket = lakes.Bucket(uri)
+    info = lakes.read_lake(bucket)
+    rows = lakes.read_machines(bucket)
+    if output == "json":
+        out.print_json({"uri": bucket.uri, **asdict(info), "machines": [asdict(row) for row in rows]})
+    elif output != "table":
+        out.print_rows(map(asdict, rows), output)
+    else:
+        click.echo(f"  lake    {plain(bucket.uri)}\n  policy  {info.policy}: {lakes.POLICIES[info.policy]}\n")
+        if rows:
+            headings = ("person", "machine", "sessions", "size", "batches", "last push")
+            cells = [
+                (row.person, row.machine, f"{row.sessions:,}", format_size(row.bytes), f"{row.batches:,}", row.pushed)
+                for row in rows
+            ]
+            click.echo(out.format_table(headings, cells, right=(2, 3, 4)))
+    if rows:
+        return EXIT_OK
+    out.print_message(f"Nothing has been pushed yet. Run: threadline lake push {bucket.uri}")
+    return EXIT_NOTHING

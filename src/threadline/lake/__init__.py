@@ -1,0 +1,61 @@
+"""The team lake: the sessions of many machines in a folder or bucket, as tables that any engine can query.
+
+`Bucket` is the storage. `create_lake` creates a lake with a `Policy`, and `push_sessions` uploads a machine's sessions
+by it (bronze). `build_lake` turns what was pushed into Iceberg tables (silver), on this machine or on Spark.
+`read_usage` returns the ledger of all machines, in which every message is counted once, and `table_files` the tables
+for DuckDB. `forget_sources` erases sessions and proves it.
+
+Nothing here runs unless a `threadline lake` command asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.lake.bronze import (
+        POLICIES,
+        LakeInfo,
+        Policy,
+        SegmentReader,
+        change_policy,
+        create_lake,
+        list_batches,
+        read_batch,
+        read_lake,
+        read_machines,
+    )
+    from threadline.lake.build import BuildResult, build_lake, remove_orphans
+    from threadline.lake.catalogue import Catalogue, read_commit, register_tables
+    from threadline.lake.erase import ForgetResult, all_sources, forget_sources, select_sources
+    from threadline.lake.push import PolicyNotAccepted, PushOptions, PushResult, default_person, push_sessions
+    from threadline.lake.queries import LAKE_KEYS, check_keys, read_usage, table_files, write_teams
+    from threadline.lake.storage import Bucket
+    from threadline.lake.tables import TABLES, table_columns
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "bronze": [
+            "LakeInfo",
+            "POLICIES",
+            "Policy",
+            "SegmentReader",
+            "change_policy",
+            "create_lake",
+            "list_batches",
+            "read_batch",
+            "read_lake",
+            "read_machines",
+        ],
+        "build": ["BuildResult", "build_lake", "remove_orphans"],
+        "catalogue": ["Catalogue", "read_commit", "register_tables"],
+        "erase": ["ForgetResult", "all_sources", "forget_sources", "select_sources"],
+        "push": ["PolicyNotAccepted", "PushOptions", "PushResult", "default_person", "push_sessions"],
+        "queries": ["LAKE_KEYS", "check_keys", "read_usage", "table_files", "write_teams"],
+        "storage": ["Bucket"],
+        "tables": ["TABLES", "table_columns"],
+    },
+)

@@ -1,0 +1,340 @@
+"""Bronze: the bytes of sessions as machines pushed them, and the batches that list them.
+
+`lake.json` describes the lake. Each push of a machine adds batches, `bronze/batches/MACHINE/000001.json.zst`, numbered
+without gaps; a batch is in the lake once its list is. A list has the new versions of files. A version names the
+segments of objects that contain its bytes, those of earlier batches included, so the latest version of a file is
+complete. Every object has bytes of one source only: the files of one session on one machine. So a session can be
+erased by deleting objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+from uuid import uuid4
+
+import msgspec
+import zstandard
+from msgspec import Struct
+
+from threadline.errors import BadQuery, NotFound, Unreadable
+from threadline.lake.storage import Bucket
+
+LAKE_VERSION = 1
+LAKE_FILE = "lake.json"
+BATCHES, DATA, FORGOTTEN = "bronze/batches", "bronze/data", "bronze/forgotten"
+_LEVEL = 9
+_ID_LENGTH = 16
+
+
+class Policy(StrEnum):
+    """What machines may push to a lake."""
+
+    FULL = "full"
+    REDACTED = "redacted"
+    METRICS = "metrics"
+
+
+POLICIES = {
+    Policy.FULL: "complete transcripts, with everything that was typed, read and printed",
+    Policy.REDACTED: "transcripts without secrets, names, addresses and home directories, as `threadline export` writes"
+    " them",
+    Policy.METRICS: "no text: only times, kinds, models, tool names, counts and sizes. Projects have pseudonyms",
+}
+"""What each policy means, in words."""
+
+
+class LakeInfo(Struct, frozen=True):
+    """What a lake is: its format, its id, its policy, and when it was created."""
+
+    version: int
+    id: str
+    policy: Policy
+    created: str
+
+
+class Segment(Struct, frozen=True, array_like=True):
+    """A part of an object: the object's path, and where the part is in its uncompressed bytes."""
+
+    object: str
+    offset: int
+    length: int
+
+
+class FileVersion(Struct, frozen=True, omit_defaults=True):
+    """A file as it was pushed.
+
+    `id` identifies the file, `source` the session on this machine that it belongs to, `session` that session. `home`
+    is the home's name, `path` the path below the home, `project` the project's name. `digest` is the SHA-256 of the
+    bytes in the lake. `stamp` is the size and mtime of the original, by which a push knows that nothing changed.
+    """
+
+    id: str
+    source: str
+    session: str
+    home: str
+    path: str
+    project: str
+    size: int
+    digest: str
+    mtime_ns: int
+    stamp: tuple[int, int]
+    segments: tuple[Segment, ...]
+
+
+class Batch(Struct, frozen=True):
+    """What one push added: who pushed it from where, by which policy, and the new versions of files."""
+
+    version: int
+    lake: str
+    machine: str
+    label: str
+    person: str
+    number: int
+    policy: Policy
+    threadline: str
+    pushed: str
+    files: tuple[FileVersion, ...]
+
+    @property
+    def path(self) -> str:
+        """Its path in the lake."""
+        return batch_path(self.machine, self.number)
+
+
+class Source(Struct, frozen=True):
+    """The files of one session on one machine, in their latest versions."""
+
+    id: str
+    machine: str
+    label: str
+    person: str
+    batch: int
+    files: tuple[FileVersion, ...]
+
+    @property
+    def session(self) -> str:
+        """The session's id."""
+        return self.files[0].session
+
+    @property
+    def size(self) -> int:
+        """The size of its files in bytes."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def digest(self) -> str:
+        """Identifies its content."""
+        parts = [f"{file.id} {file.digest} {file.mtime_ns} {file.project}" for file in self.files]
+        return make_id(self.id, self.person, self.label, *parts)
+
+
+_decode_info = msgspec.json.Decoder(LakeInfo).decode
+_decode_batch = msgspec.json.Decoder(Batch).decode
+
+
+def make_id(*parts: str) -> str:
+    """A short hash of these texts."""
+    return sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:_ID_LENGTH]
+
+
+def batch_path(machine: str, number: int) -> str:
+    """Where the list of a batch is."""
+    return f"{BATCHES}/{machine}/{number:06d}.json.zst"
+
+
+def compress(data: bytes) -> bytes:
+    """Compress the bytes of an object."""
+    return zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(data)
+
+
+def decompress(data: bytes, path: str) -> bytes:
+    """Decompress the bytes of an object.
+
+    Raises:
+        Unreadable: they are damaged.
+    """
+    try:
+        return zstandard.ZstdDecompressor().decompress(data)
+    except zstandard.ZstdError as error:
+        raise Unreadable(
+            f"The object {path!r} is damaged ({error}). Delete it, then run `threadline lake push` on its machine."
+        ) from None
+
+
+def create_lake(bucket: Bucket, policy: Policy) -> LakeInfo:
+    """Create a lake. If there is one already, it has to have the same policy.
+
+    Raises:
+        BadQuery: there is a lake with another policy.
+        Unreadable: the storage refuses.
+    """
+    info = LakeInfo(LAKE_VERSION, str(uuid4()), policy, _now())
+    if bucket.create(LAKE_FILE, msgspec.json.format(msgspec.json.encode(info))):
+        return info
+    existing = read_lake(bucket)
+    if existing.policy is not policy:
+        raise BadQuery(
+            f"The lake {bucket.uri!r} exists and has the policy {existing.policy}. Use --change-policy to change it for"
+            " future pushes."
+        )
+    return existing
+
+
+def change_policy(bucket: Bucket, policy: Policy) -> LakeInfo:
+    """Change the policy for future pushes. What was pushed stays as it is.
+
+    Raises:
+        NotFound: there is no lake.
+    """
+    info = msgspec.structs.replace(read_lake(bucket), policy=policy)
+    bucket.put(LAKE_FILE, msgspec.json.format(msgspec.json.encode(info)))
+    return info
+
+
+def read_lake(bucket: Bucket) -> LakeInfo:
+    """Read what a lake is.
+
+    Raises:
+        NotFound: there is none.
+        Unreadable: it is damaged, or of a newer version.
+    """
+    try:
+        info = _decode_info(bucket.get(LAKE_FILE))
+    except NotFound:
+        raise NotFound(f"There is no lake at {bucket.uri!r}. Create one: threadline lake init {bucket.uri}") from None
+    except msgspec.MsgspecError:
+        raise Unreadable(f"{bucket.location(LAKE_FILE)!r} is damaged. Restore it from a backup.") from None
+    if info.version > LAKE_VERSION:
+        raise Unreadable(f"The lake {bucket.uri!r} has a newer format ({info.version}). Update threadline.")
+    return info
+
+
+def list_batches(bucket: Bucket, machine: str | None = None) -> dict[str, list[int]]:
+    """The numbers of the batches of each machine, or of one."""
+    numbers: dict[str, list[int]] = {}
+    for entry in bucket.list(f"{BATCHES}/{machine}" if machine is not None else BATCHES):
+        folder, _, name = entry.path.removeprefix(f"{BATCHES}/").partition("/")
+        number = name.partition(".")[0]
+        if number.isdecimal():
+            numbers.setdefault(folder, []).append(int(number))
+    return {name: sorted(values) for name, values in sorted(numbers.items())}
+
+
+def read_batch(bucket: Bucket, machine: str, number: int) -> Batch:
+    """Read the list of a batch.
+
+    Raises:
+        Unreadable: it is damaged, or of a newer version.
+    """
+    path = batch_path(machine, number)
+    try:
+        batch = _decode_batch(decompress(bucket.get(path), path))
+    except msgspec.MsgspecError:
+        raise Unreadable(f"The batch {bucket.location(path)!r} is damaged. Restore it from a backup.") from None
+    if batch.version > LAKE_VERSION:
+        raise Unreadable(f"The batch {bucket.location(path)!r} has a newer format. Update threadline.")
+    return batch
+
+
+def encode_batch(batch: Batch) -> bytes:
+    """Encode the list of a batch."""
+    return compress(msgspec.json.encode(batch))
+
+
+def latest_versions(batches: Iterable[Batch]) -> dict[str, tuple[Batch, FileVersion]]:
+    """The latest version of each file, with its batch. The batches are those of one machine, in order."""
+    return {file.id: (batch, file) for batch in batches for file in batch.files}
+
+
+def group_sources(batches: Iterable[Batch]) -> dict[str, Source]:
+    """The sources of one machine's batches, in order. A source has the number of the last batch that changed it."""
+    latest: dict[str, list[tuple[Batch, FileVersion]]] = {}
+    for batch, file in latest_versions(batches).values():
+        latest.setdefault(file.source, []).append((batch, file))
+    sources = {}
+    for id_, versions in latest.items():
+        last = max((batch for batch, _ in versions), key=lambda batch: batch.number)
+        files = sorted((file for _, file in versions), key=lambda file: file.path)
+        sources[id_] = Source(id_, last.machine, last.label, last.person, last.number, tuple(files))
+    return sources
+
+
+class MachineStatus(Struct, frozen=True):
+    """What one machine has pushed. `bytes` is the size of its files, uncompressed."""
+
+    person: str
+    machine: str
+    label: str
+    sessions: int
+    files: int
+    bytes: int
+    batches: int
+    pushed: str
+
+
+def read_machines(bucket: Bucket) -> list[MachineStatus]:
+    """What each machine has pushed, sorted by person."""
+    rows = []
+    for machine, numbers in list_batches(bucket).items():
+        batches = [read_batch(bucket, machine, number) for number in numbers]
+        sources = group_sources(batches).values()
+        files = sum(len(source.files) for source in sources)
+        size = sum(source.size for source in sources)
+        last = batches[-1]
+        rows.append(
+            MachineStatus(last.person, machine, last.label, len(sources), files, size, len(batches), last.pushed)
+        )
+    return sorted(rows, key=lambda row: (row.person, row.machine))
+
+
+class SegmentReader:
+    """Reads files from their segments. Objects that follow each other are read once."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self._objects: dict[str, bytes] = {}
+
+    def read(self, source: Source) -> Iterator[tuple[FileVersion, bytes]]:
+        """The files of a source with their bytes, checked.
+
+        Raises:
+            Unreadable: an object is missing or damaged.
+        """
+        try:
+            for file in source.files:
+                yield file, self._read_file(file)
+        finally:
+            self._objects.clear()
+
+    def _read_file(self, file: FileVersion) -> bytes:
+        parts = [self._object(part.object)[part.offset : part.offset + part.length] for part in file.segments]
+        data = b"".join(parts)
+        if sha256(data).hexdigest() != file.digest:
+            raise Unreadable(
+                f"The bytes of {file.path!r} in the lake {self._bucket.uri!r} do not match their hash. Run `threadline"
+                " lake push --verify` on the machine that pushed them."
+            )
+        return data
+
+    def _object(self, path: str) -> bytes:
+        if path not in self._objects:
+            try:
+                self._objects[path] = decompress(self._bucket.get(path), path)
+            except NotFound:
+                raise Unreadable(
+                    f"The object {self._bucket.location(path)!r} is missing. If a push or `lake forget` is running, try"
+                    " again when it is done."
+                ) from None
+        return self._objects[path]
+
+
+def forgotten_sessions(bucket: Bucket) -> frozenset[str]:
+    """The ids of forgotten sessions, hashed as by `make_id`: they are not pushed again."""
+    return frozenset(entry.path.rpartition("/")[2] for entry in bucket.list(FORGOTTEN))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,181 @@
+"""Pushing sessions to a lake: only what is new, only what the policy allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from tests.lake.machines import machine, push, session_id, write_session
+
+from threadline.errors import Unreadable
+from threadline.find import look
+
+pytest.importorskip("obstore", reason="needs the extra lake")
+pytest.importorskip("pyiceberg", reason="needs the extra lake")
+
+from threadline.lake import (
+    Bucket,
+    Policy,
+    PolicyNotAccepted,
+    PushOptions,
+    SegmentReader,
+    all_sources,
+    change_policy,
+    create_lake,
+    list_batches,
+    push_sessions,
+    read_batch,
+)
+
+DATA = "bronze/data"
+
+
+def contents(bucket: Bucket) -> dict[str, bytes]:
+    """The bytes of every file in a lake, by its path."""
+    files: dict[str, bytes] = {}
+    for source in all_sources(bucket):
+        files |= {file.path: data for file, data in SegmentReader(bucket).read(source)}
+    return files
+
+
+def stored_bytes(bucket: Bucket) -> int:
+    """How many bytes the objects with content take."""
+    return sum(entry.size for entry in bucket.list(DATA))
+
+
+def test_a_push_uploads_every_byte_once(tmp_path: Path) -> None:
+    """A second push uploads nothing, and after a file grew, only its new part. The lake has the files' bytes."""
+    home = tmp_path / "home"
+    path = write_session(home, 1, turns=50)
+    bucket = Bucket(str(tmp_path / "lake"))
+    assert push(bucket, [home]).sessions == 1
+    assert push(bucket, [home]).sessions == 0
+    before = stored_bytes(bucket)
+    with path.open("ab") as file:
+        file.write(b'{"type":"user","message":{"content":"one more"}}\n')
+    assert push(bucket, [home]).sessions == 1
+    assert stored_bytes(bucket) - before < before / 4
+    assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes()}
+
+
+def test_a_rewritten_file_replaces_its_objects(tmp_path: Path) -> None:
+    """If a file was rewritten, its old bytes are deleted from the lake."""
+    home = tmp_path / "home"
+    path = write_session(home, 1, text="the old words")
+    bucket = Bucket(str(tmp_path / "lake"))
+    push(bucket, [home])
+    old = {entry.path for entry in bucket.list(DATA)}
+    path.write_bytes(path.read_bytes().replace(b"old words", b"new words!"))
+    push(bucket, [home])
+    assert not old & {entry.path for entry in bucket.list(DATA)}
+    assert contents(bucket)[f"projects/-work-app/{path.name}"] == path.read_bytes()
+
+
+def test_excluded_projects_and_sessions_stay(tmp_path: Path) -> None:
+    """Nothing of an excluded project or session is uploaded."""
+    home = tmp_path / "home"
+    for number, project in ((1, "-work-app"), (2, "-work-private"), (3, "-work-app")):
+        write_session(home, number, project=project)
+    bucket = Bucket(str(tmp_path / "lake"))
+    result = push(bucket, [home], projects=("PRIVATE",), sessions=(session_id(3),))
+    assert (result.sessions, result.excluded) == (1, 2)
+    assert [path.rpartition("/")[2] for path in contents(bucket)] == [f"{session_id(1)}.jsonl"]
+
+
+def test_the_policy_has_to_be_accepted(tmp_path: Path) -> None:
+    """A push is refused before the policy was accepted, and again after it changed; nothing is uploaded."""
+    home = tmp_path / "home"
+    write_session(home, 1)
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, Policy.METRICS)
+    with pytest.raises(PolicyNotAccepted, match="policy metrics: no text"):
+        push_sessions(bucket, [look(home)], machine(1), PushOptions("person1"))
+    assert not list(bucket.list(DATA))
+    push(bucket, [home], accepted=Policy.METRICS)
+    push_sessions(bucket, [look(home)], machine(1), PushOptions("person1"))  # accepted before
+    change_policy(bucket, Policy.FULL)
+    with pytest.raises(PolicyNotAccepted, match="changed its policy from metrics to full"):
+        push_sessions(bucket, [look(home)], machine(1), PushOptions("person1"))
+
+
+@pytest.mark.parametrize("policy", [Policy.REDACTED, Policy.METRICS])
+def test_policies_remove_secrets_at_the_source(tmp_path: Path, policy: Policy) -> None:
+    """By the policies `redacted` and `metrics`, no object contains a planted secret or the user's home directory."""
+    secret = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"
+    home = tmp_path / "home"
+    write_session(home, 1, text=f"the token is {secret}, in /home/wilhelmina/app", project="-home-wilhelmina-app")
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, policy)
+    assert push(bucket, [home], accepted=policy).sessions == 1
+    ((path, data),) = contents(bucket).items()
+    lists = [repr(read_batch(bucket, machine(1).id, 1))]
+    for text in (path, data.decode(), *lists):
+        assert secret not in text
+        assert "wilhelmina" not in text
+    assert (b"the token is" in data) == (policy is Policy.REDACTED)
+    assert b'"output_tokens":11' in data.replace(b" ", b"")
+
+
+def test_two_pushes_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Two pushes of one machine at the same time: every file is in the lake, and each batch has its own number."""
+    home = tmp_path / "home"
+    paths = [write_session(home, number) for number in range(1, 9)]
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, Policy.FULL)
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            push(Bucket(bucket.uri), [home], batch_bytes=1)
+        except BaseException as error:  # noqa: BLE001 - reported below
+            errors.append(error)
+
+    threads = [Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes() for path in paths}
+    numbers = list_batches(bucket)[machine(1).id]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_an_interrupted_push_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a push dies between two batches, the next one pushes the rest."""
+    home = tmp_path / "home"
+    paths = [write_session(home, number) for number in range(1, 5)]
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, Policy.FULL)
+    original = Bucket.create
+    calls = []
+
+    def create(self: Bucket, path: str, data: bytes) -> bool:
+        calls.append(path)
+        if len(calls) == 6:
+            raise Unreadable("the network is gone")
+        return original(self, path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Bucket, "create", create)
+        with pytest.raises(Unreadable, match="network"):
+            push(bucket, [home], batch_bytes=1, accepted=Policy.FULL)
+    result = push(bucket, [home], batch_bytes=1)
+    assert 0 < result.sessions < len(paths)
+    assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes() for path in paths}
+
+
+def test_damage_in_the_lake_is_reported(tmp_path: Path) -> None:
+    """A damaged or missing object is an error that names it, not a shorter file."""
+    home = tmp_path / "home"
+    write_session(home, 1)
+    bucket = Bucket(str(tmp_path / "lake"))
+    push(bucket, [home])
+    (entry,) = bucket.list(DATA)
+    bucket.put(entry.path, bucket.get(entry.path)[:-9])
+    with pytest.raises(Unreadable, match="damaged"):
+        contents(bucket)
+    bucket.delete([entry.path])
+    with pytest.raises(Unreadable, match="is missing"):
+        contents(bucket)
