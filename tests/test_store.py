@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Coroutine
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.transcripts import call as tool_call
 from tests.transcripts import prompt, reply, transcript
 
 import threadline
+from threadline.cli.commands import run as run_command
 from threadline.errors import BadQuery, Missing
 from threadline.home_files import OutsideHomeError
 from threadline.store import SessionKey, SessionStore
@@ -44,6 +47,16 @@ def test_folder_is_a_home(store: SessionStore) -> None:
         (session,) = archive.sessions()
         assert (session.id, session.title) == (SESSION, "Sort the shelf")
         assert archive.examine().problems == {}
+
+
+def test_commands_read_what_it_stores(store: SessionStore, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command that lists or shows something reads the folder as a home."""
+    run(store.append(KEY, transcript(prompt("Sort the shelf"), tool_call("Bash", "sort", "ok"), reply("Sorted."))))
+    run(store.append(AGENT, transcript(prompt("Look"), reply("Seen."))))
+    commands = ["list", "usage", "calls", "doctor", "tools", "why", "search shelf", f"show {SESSION}"]
+    for command in (*commands, f"tree {SESSION}", f"entries {SESSION}", "sql 'SELECT * FROM sessions'"):
+        assert run_command([*shlex.split(command), "--home", str(store.folder)]) == 0, command
+        assert capsys.readouterr().out, command
 
 
 def test_entries_are_appended_once(store: SessionStore) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.real.client import API, Client, newest, start_client, steps, tool
-from tests.transcripts import call, chain, prompt, reply, transcript, write
+from tests.transcripts import Pen, call, chain, prompt, reply, transcript, write
 
 import threadline
 
@@ -145,7 +145,7 @@ def test_http(tmp_path: Path, home: Path) -> None:
 
 
 def test_plugin(tmp_path: Path) -> None:
-    """The real program validates, installs and lists the plugin of a clone."""
+    """The real program validates, installs and lists the plugin of a clone, and uses its server and its hook."""
     assert NEWEST is not None
     with start_client(NEWEST, tmp_path) as client:
         clone = Path(__file__).parents[2]
@@ -154,5 +154,27 @@ def test_plugin(tmp_path: Path) -> None:
         client.run("plugin", "install", "threadline@threadline")
         assert "threadline@threadline" in client.run("plugin", "list")
         details = client.run("plugin", "details", "threadline")
-    for part in ("cost, recall, session-history, statusline", "Hooks (1)  SessionEnd", "MCP servers (1)  threadline"):
-        assert part in details
+        for part in (
+            "cost, recall, session-history, statusline",
+            "Hooks (1)  SessionEnd",
+            "MCP servers (1)  threadline",
+        ):
+            assert part in details
+        # Its server and its hook run, and the server answers about this project only.
+        keep = tmp_path / "keep"
+        client.variables |= {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "THREADLINE_CACHE": str(tmp_path / "cache"),
+            "THREADLINE_KEEP": str(keep),
+        }
+        rows = transcript(prompt("A wombat elsewhere"), reply("Yes."), pen=Pen(session=SESSION, cwd="/work/other"))
+        write(client.claude_home / f"projects/-work-other/{SESSION}.jsonl", *rows)
+        client.say("first", steps([{"text": "The wombat drawer is sorted."}]))
+        name = "mcp__plugin_threadline_threadline__search"
+        session = client.say("second", steps([tool(name, query="wombat")], [{"text": "All done."}]))
+        assert (session is not None, client.failures) == (True, {})
+        with threadline.open(client.claude_home, keep=False) as archive:
+            (search,) = archive.session(str(session)).main.calls
+    assert search.output.startswith("2 sessions for this query")  # the one that asks is the other one
+    assert ("The wombat drawer is sorted." in search.output, "elsewhere" in search.output) == (True, False)
+    assert (keep / "keep.json").exists()
