@@ -65,6 +65,27 @@ CASES: dict[str, tuple[tuple[Part, ...], tuple[str, ...]]] = {
         (prompt("go"), call("Connect", {"user": "ann", "password": int(NUMBER)}, result="ok")),
         (NUMBER,),
     ),
+    "password that is a fraction, and one that another field names": (
+        (
+            prompt("go"),
+            call("Connect", {"password": float(NUMBER + ".5")}, result="ok"),
+            call("Set", {"name": "DB_PASSWORD", "value": int(NUMBER)}, result="ok"),
+        ),
+        (NUMBER,),
+    ),
+    "object of secrets": ((prompt("go"), call("Set", {"secrets": {"mail": PASSWORD}}, result="ok")), (PASSWORD,)),
+    "token in a reply and a command": (
+        (prompt("go"), reply(f"use {TOKEN[:30]}"), bash(f"{TOKEN[30:]} now", "ok")),
+        (TOKEN[:30], TOKEN[30:]),
+    ),
+    "token in a command and its output": (
+        (prompt("go"), bash(f"echo {TOKEN[:30]}", f"{TOKEN[30:]}\n")),
+        (TOKEN[:30], TOKEN[30:]),
+    ),
+    "answer to what it should be": (
+        (prompt("go"), reply("Which password should the new database have?"), prompt(PASSWORD)),
+        (PASSWORD,),
+    ),
     "token in two lines of a patch": (
         (prompt("go"), edit("-a", f"+{TOKEN[:30]}", f"+{TOKEN[30:]}")),
         (TOKEN[:30], TOKEN[30:]),

@@ -968,7 +968,8 @@ _ASKING = compile_lazily(
     rf"[^\n?.!]{{0,80}}(?:[?:.!]|$)|{_ASKED_NOUN}[^\n?.!]{{0,40}}(?:\?|:\s*$)"
 )
 _NOT_ASKING = compile_lazily(
-    r"(?i)\b(?:should|shall|do you want|would you like|how many|how long|rotate|where|why|when|store|delete|remove)\b"
+    r"(?i)(?<!password )(?<!passphrase )(?<!passcode )\b(?:should|shall)\b"
+    r"|\b(?:do you want|would you like|how many|how long|rotate|where|why|when|store|delete|remove)\b"
 )
 _ANSWER = compile_lazily(
     r"(?i)\s*(?:(?:it'?s|it is|use|try|sure|ok|yes|here(?: it is| you go)?|the (?:password|token|key|pin|passphrase"

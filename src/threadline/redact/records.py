@@ -181,6 +181,12 @@ class RecordTexts:
 _WITH_TEXT = (str, dict, list)
 OWN_SEPARATOR = '", "'
 """Between texts that have nothing to do with each other: a secret does not continue after it."""
+NAME_KEYS = word_set(
+    "name key variable field header label id k question setting env title property parameter param attribute var option"
+    " subject element Name Key ParameterKey OptionName Header Label parameterKey optionName headerName secretName"
+    " secret_name"
+)
+"""Fields of an object that name the value in another field."""
 VALUE_KEYS = word_set(
     "value val answer answers v default content data text body new_value defaultValue default_value Value"
     " ParameterValue OptionValue parameterValue optionValue headerValue secretValue SecretString secret_value string"

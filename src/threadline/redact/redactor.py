@@ -17,7 +17,7 @@ from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of
 from threadline.redact.known_secrets import KnownSecrets, Placeholders, placeholder_family
 from threadline.redact.multiline import PRIVATE_KEY, body_lines
 from threadline.redact.personal import GENERIC_USER_NAMES, find_personal_data
-from threadline.redact.records import FormatWords
+from threadline.redact.records import NAME_KEYS, VALUE_KEYS, FormatWords
 from threadline.redact.scanner import PERSONAL_KINDS, counts_in_lines, find_spans, merge_overlapping
 from threadline.redact.settings import PIECE_LENGTH, Level, Settings
 from threadline.redact.views import TextView, text_views
@@ -328,6 +328,7 @@ class Redactor:
         if depth > _MAX_DEPTH:
             return None
         if isinstance(value, dict):
+            value = quote_secret_numbers(value)
             redacted: dict[str, Any] = {}
             for name, item in value.items():
                 redacted_name = name if name in self._fixed.keys else self.redact(str(name), place)
@@ -337,15 +338,20 @@ class Redactor:
             return redacted
         if isinstance(value, list | tuple):
             return [self._redact_node(item, place, key, depth + 1) for item in value]
-        if key is not None and key not in self._fixed.keys and is_secret_number(key, value):
-            return self._redact_text(str(value), place, key)
         return value
 
 
-def is_secret_number(key: str, value: Any) -> bool:
-    """Whether a JSON number is a password, by the name of its field."""
-    text = str(value)
-    return type(value) is int and len(text) >= 4 and can_be_number(key) and is_credible(key, text, quoted=True)  # noqa: PLR2004 - shorter ones are counts
+def quote_secret_numbers(value: dict[str, Any]) -> dict[str, Any]:
+    """An object whose numbers are texts if they are passwords by their name, or by another field that names them."""
+    numbers = {name for name, item in value.items() if type(item) in {int, float} and len(str(item)) >= 4}  # noqa: PLR2004 - shorter ones are counts
+    if not numbers:
+        return value
+    is_named = not numbers.isdisjoint(VALUE_KEYS) and any(
+        name in NAME_KEYS and isinstance(item, str) and is_secret_name(item) and can_be_number(item)
+        for name, item in value.items()
+    )
+    secret = {name for name in numbers if can_be_number(str(name)) or (is_named and name in VALUE_KEYS)}
+    return {name: str(item) if name in secret else item for name, item in value.items()} if secret else value
 
 
 def _surrounding_word(text: str, start: int, end: int) -> str:

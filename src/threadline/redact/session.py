@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 from threadline.redact import provenance
 from threadline.redact.assignments import is_credible
 from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_distinctive, is_password_in_prose, is_secret_name, kind_of, word_set
+from threadline.redact.heuristics import is_distinctive, is_password_in_prose, is_secret_name, kind_of
 from threadline.redact.metrics import keep_metrics
 from threadline.redact.patterns import compile_lazily
 from threadline.redact.records import (
+    NAME_KEYS,
     VALUE_KEYS,
     FormatWords,
     JoinedTexts,
@@ -33,7 +34,7 @@ from threadline.redact.records import (
     list_leaves,
     replace_pieces,
 )
-from threadline.redact.redactor import Finding, Redactor, find_strictly, is_secret_number
+from threadline.redact.redactor import Finding, Redactor, find_strictly, quote_secret_numbers
 from threadline.redact.scanner import CONTEXT_KINDS, counts_in_lines, find_spans
 from threadline.redact.settings import Level, Settings
 
@@ -187,13 +188,6 @@ def is_harmless_key(key: str) -> bool:
     return not is_secret_name(key)
 
 
-_NAME_KEYS = word_set(
-    "name key variable field header label id k question setting env title property parameter param attribute var option"
-    " subject element Name Key ParameterKey OptionName Header Label parameterKey optionName headerName secretName"
-    " secret_name"
-)
-
-
 _TEXT_KEYS = frozenset(("content", "data", "text", "body"))
 _INPUT_FIELD = compile_lazily(r" (?:input|field|textbox|text box|box|textfield)\Z", re.IGNORECASE)
 
@@ -210,7 +204,14 @@ def find_named_fields(record: Any) -> Iterator[Match]:
     while pending:
         path, node = pending.pop()
         if isinstance(node, dict):
-            names = [node[key] for key in node if key in _NAME_KEYS and isinstance(node[key], str)]
+            quoted = quote_secret_numbers(node)
+            for key in quoted if quoted is not node else ():
+                if quoted[key] is not node[key]:
+                    leaf = Leaf((*path, str(key)), str(key), quoted[key])
+                    yield Match(leaf, Span(0, len(leaf.text), "password", local_only=True), is_local=True)
+            if path and path[-1] in _CONTAINERS:
+                yield from _find_contained(node, path)
+            names = [node[key] for key in node if key in NAME_KEYS and isinstance(node[key], str)]
             values = [key for key in node if key in VALUE_KEYS and isinstance(node[key], str)] if names else []
             for key in values:
                 name = next((name for name in names if len(name) < 100 and _is_title(name)), None)  # noqa: PLR2004 - a name
@@ -223,13 +224,20 @@ def find_named_fields(record: Any) -> Iterator[Match]:
                     leaf = Leaf((*path, key), key, node[key])
                     span = Span(0, len(leaf.text), kind_of(name, leaf.text), local_only=not is_distinctive(leaf.text))
                     yield Match(leaf, span, is_local=True)
-            for key, value in node.items():
-                if is_secret_number(str(key), value):
-                    leaf = Leaf((*path, str(key)), str(key), str(value))
-                    yield Match(leaf, Span(0, len(leaf.text), kind_of(leaf.key, leaf.text), local_only=True))
             pending += [((*path, str(key)), inner) for key, inner in node.items() if isinstance(inner, dict | list)]
         elif isinstance(node, list):
             pending += [((*path, at), inner) for at, inner in enumerate(node) if isinstance(inner, dict | list)]
+
+
+_CONTAINERS = frozenset(("secrets", "passwords"))
+
+
+def _find_contained(node: dict[str, Any], path: tuple[str | int, ...]) -> Iterator[Match]:
+    """The values of an object whose name says that all of them are secret: `"secrets": {"stripe": …}`."""
+    for key, value in node.items():
+        if isinstance(value, str) and is_password_in_prose(value):
+            span = Span(0, len(value), "password", local_only=not is_distinctive(value))
+            yield Match(Leaf((*path, str(key)), str(key), value), span, is_local=True)
 
 
 def find_printed(text: str) -> list[Span]:
@@ -247,6 +255,9 @@ _BACKGROUND_ID = compile_lazily(
 _ANSWERED = compile_lazily(r'"([^"\n]{4,500})"="([^"\n]{1,500})"')
 
 
+_NO_LEAF = Leaf((), "", "")
+
+
 class ConversationContext:
     """What earlier records say about the texts of later ones: commands, files that were read, questions."""
 
@@ -255,7 +266,7 @@ class ConversationContext:
         self._background: dict[str, tuple[str, str]] = {}
         self._shell_input = ""
         self._is_asked = False
-        self._last_leaf = Leaf((), "", "")
+        self._last_text = self._last_command = _NO_LEAF
 
     def find(self, record: Any) -> list[Match]:
         """The secrets that a record contains by what came before it."""
@@ -275,24 +286,13 @@ class ConversationContext:
 
     def _find_across_messages(self, content: Any, path: tuple[str | int, ...]) -> list[Match]:
         """Both halves of a token that starts in a message and continues in the next, as a page shows them."""
-        leaves = list(_message_leaves(content, path))
-        if not leaves:
-            return []
-        before, after = self._last_leaf, leaves[0]
-        self._last_leaf = leaves[-1]
-        tail, head = before.text[-_SEAM_REACH:], after.text[:_SEAM_REACH]
-        if not _UNFINISHED_WORD.search(tail) or not _WORD_START.match(head):
-            return []
-        if any(span.end == len(tail) for span in find_spans(tail, personal=False)):  # the token is complete
-            return []
-        matches: list[Match] = []
-        for span in find_spans(tail + head, personal=False):
-            if span.start < len(tail) < span.end and span.kind not in _CONTEXT_KINDS:
-                first = len(before.text) - len(tail) + span.start
-                for leaf, start, end in ((before, first, len(before.text)), (after, 0, span.end - len(tail))):
-                    is_local = not is_distinctive(leaf.text[start:end])
-                    matches.append(Match(leaf, Span(start, end, span.kind, is_local), is_local=True))
-        return matches
+        texts, commands = _message_leaves(content, path)
+        pairs = [(self._last_text, texts[:1]), (self._last_text, commands[:1]), (self._last_command, texts[:1])]
+        if texts:
+            self._last_text = texts[-1]
+        if texts or commands:
+            self._last_command = commands[-1] if commands else _NO_LEAF
+        return [match for before, leaves in pairs for after in leaves for match in _find_across(before, after)]
 
     def _read_block(self, record: dict[str, Any], block: dict[str, Any], path: tuple[str | int, ...]) -> list[Match]:
         kind = block.get("type")
@@ -383,17 +383,52 @@ _SEAM_REACH = 256
 # Every token has a sign or a digit before the place where it is broken.
 _UNFINISHED_WORD = compile_lazily(r"[A-Za-z0-9]*[0-9_-][A-Za-z0-9_-]*\Z")
 _WORD_START = compile_lazily(r"[A-Za-z0-9_-]{2}")
+_NEXT_WORD = compile_lazily(r"[0-9]*[A-Za-z_-]*[0-9]*\Z|.{0,7}\Z")
 
 
-def _message_leaves(content: Any, path: tuple[str | int, ...]) -> Iterator[Leaf]:
-    """The texts of a message that a page shows by themselves."""
+def _message_leaves(content: Any, path: tuple[str | int, ...]) -> tuple[list[Leaf], list[Leaf]]:
+    """The texts of a message that a page shows by themselves, and the commands."""
     if isinstance(content, str):
-        yield Leaf(path, "content", content)
+        return [Leaf(path, "content", content)], []
+    texts: list[Leaf] = []
+    commands: list[Leaf] = []
     for at, block in enumerate(content if isinstance(content, list) else ()):
-        key = "text" if isinstance(block, dict) and "text" in block else "content"
-        text = block.get(key) if isinstance(block, dict) else None
-        if isinstance(text, str) and text:
-            yield Leaf((*path, at, key), key, text)
+        if not isinstance(block, dict):
+            continue
+        texts += [Leaf((*path, at, key), key, block[key]) for key in ("text", "content") if _is_text(block.get(key))]
+        inputs = block.get("input")
+        if isinstance(inputs, dict):
+            commands += [
+                Leaf((*path, at, "input", key), key, inputs[key])
+                for key in _COMMAND_FIELDS
+                if _is_text(inputs.get(key))
+            ]
+    return texts, commands
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _find_across(before: Leaf, after: Leaf) -> Iterator[Match]:
+    """Both halves of a token that one text ends with and the next one starts with."""
+    tail, head = before.text[-_SEAM_REACH:], after.text[:_SEAM_REACH]
+    if not _UNFINISHED_WORD.search(tail) or not _WORD_START.match(head):
+        return
+    is_complete = any(span.end == len(tail) for span in find_spans(tail, personal=False))
+    for span in find_spans(tail + head, personal=False):
+        rest = span.end - len(tail)
+        if not span.start < len(tail) < span.end or span.kind in _CONTEXT_KINDS:
+            continue
+        # After a complete token, the next text continues it only if that is no word.
+        if is_complete and _NEXT_WORD.match(head, 0, rest):
+            continue
+        for leaf, start, end in (
+            (before, len(before.text) - len(tail) + span.start, len(before.text)),
+            (after, 0, rest),
+        ):
+            is_local = not is_distinctive(leaf.text[start:end])
+            yield Match(leaf, Span(start, end, span.kind, is_local), is_local=True)
 
 
 def _find_answers(leaf: Leaf) -> Iterator[Match]:
