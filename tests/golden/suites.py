@@ -159,6 +159,7 @@ PAGES: dict[str, str] = {
     "session-markdown": f"/session/{PLANTED}/markdown.json",
     "session-along": "/session/{branched}/along.json",
     "session-agents": "/session/{branched}/agents.json",
+    "session-timeline": "/session/{branched}/timeline.json",
     "session-cost": "/session/{branched}/cost.json",
     "session-context": "/session/{branched}/context/end.json",
     "session-related": "/session/{listed}/related.json",

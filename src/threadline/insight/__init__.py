@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome, parse_shell_call
     from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
     from threadline.insight.outcomes.report import OUTCOME_KEYS, LineChange, OutcomeFacts, OutcomeReport
-    from threadline.insight.outcomes.session_outcomes import session_outcomes
+    from threadline.insight.outcomes.session_outcomes import find_commits, session_outcomes
     from threadline.insight.outcomes.test_runners import count_tests
     from threadline.insight.outcomes.verification import RepositoryCheck
     from threadline.insight.records import (
@@ -105,7 +105,7 @@ __getattr__ = lazy_exports(
         "outcomes.extract": ["extract_outcomes", "link_row", "may_have_outcome", "parse_shell_call"],
         "outcomes.pull_requests": ["COUNTED_ACTIONS"],
         "outcomes.report": ["LineChange", "OUTCOME_KEYS", "OutcomeFacts", "OutcomeReport"],
-        "outcomes.session_outcomes": ["session_outcomes"],
+        "outcomes.session_outcomes": ["find_commits", "session_outcomes"],
         "outcomes.test_runners": ["count_tests"],
         "outcomes.verification": ["RepositoryCheck"],
         "tool_stats": [

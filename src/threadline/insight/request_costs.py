@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from threadline.insight.requests import SessionRequests
+from threadline.model.attribution import RequestCost
 from threadline.model.context import CacheBreak
 from threadline.model.ledger import EXACT, Charge, sum_amounts
 from threadline.model.places import AgentId
-from threadline.model.request_costs import RequestCost
 from threadline.model.session import Session
 from threadline.thread import SentRequest, find_cache_breaks
 

@@ -66,6 +66,7 @@ from threadline.web.session.parts import (
     turns_page,
 )
 from threadline.web.session.share import share_file_page, share_page
+from threadline.web.session.timeline import timeline_page
 from threadline.web.session_cache import SessionCache
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/along", session_usage_page),
     PageRoute(f"{_SESSION}/agents", agents_page),
     PageRoute(f"{_SESSION}/cost", session_cost_page),
+    PageRoute(f"{_SESSION}/timeline", timeline_page),
     PageRoute(f"{_SESSION}/context/{{anchor}}", context_page),
     PageRoute(f"{_SESSION}/related", related_page),
     PageRoute(f"{_SESSION}/notes", notes_page),

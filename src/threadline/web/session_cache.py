@@ -33,6 +33,7 @@ from threadline.archive import Archive
 from threadline.errors import Error, NotFound
 from threadline.files import escape_path
 from threadline.find import change_time_ns, path_change_time_ns, session_transcripts
+from threadline.insight import find_commits
 from threadline.load import Session, find_continuations, read
 from threadline.model.homes import Homes
 from threadline.model.ledger import EXACT
@@ -41,7 +42,7 @@ from threadline.model.text import no_such_number
 from threadline.model.times import zone_name
 from threadline.render import agent_slug, foreign_transcript_slug, parse_anchor
 from threadline.render.html import ConversationRenderer, MessageStats, Scene, StatsByMessage
-from threadline.thread import ContextLimits, Notification, find_notifications, find_requests
+from threadline.thread import ContextLimits, Notification, find_cache_breaks, find_notifications, find_requests
 from threadline.web.session.view import PositionIndex
 from threadline.web.urls import SessionLinks, entry_anchor
 
@@ -165,6 +166,7 @@ class CachedSession:
         self._lock = threading.RLock()
         self._drawings: OrderedDict[tuple[str | None, View, str], AgentDrawing] = OrderedDict()
         self._windows: dict[str | None, tuple[ContextWindow, ...]] = {}
+        self._cache_breaks: dict[str | None, dict[int, str]] = {}
         self._limits: dict[str | None, ContextLimit | None] = {}
         self._entries_by_line: dict[str | None, dict[int, Entry]] = {}
         self._spending: SessionSpending | None = None
@@ -301,6 +303,20 @@ class CachedSession:
                 agent = self.agent(name)
                 self._windows[name] = tuple(request.window for request in find_requests(agent.entries, agent.turns))
             return self._windows[name]
+
+    def cache_breaks(self, name: str | None) -> dict[int, str]:
+        """The causes of an agent's cache breaks, by the number of the request."""
+        with self._lock:
+            if name not in self._cache_breaks:
+                agent = self.agent(name)
+                breaks = find_cache_breaks(agent, find_requests(agent.entries, agent.turns))
+                self._cache_breaks[name] = {each.request: str(each.cause) for each in breaks}
+            return self._cache_breaks[name]
+
+    @cached_property
+    def committing_calls(self) -> frozenset[str]:
+        """The ids of the calls that made a commit."""
+        return frozenset(str(call.id) for call, _commit in find_commits(self.session))
 
     def limit(self, name: str | None) -> ContextLimit | None:
         """The size limit of an agent's context window; None if no request reports a size."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from threadline.insight.outcomes.changed_lines import changed_lines
 from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome, parse_shell_call
@@ -45,18 +46,32 @@ def session_outcomes(session: Session, project: str | None = None) -> OutcomeFac
                     )
                 )
         elif may_have_outcome(call.tool):
-            rows = extract_outcomes(
-                call.tool,
-                call.input,
-                parse_shell_call(call.tool, call.input),
-                lambda call=call: call.output,  # type: ignore[misc]
-                raw,
-                call.outcome,
-                exit_code(call),
-            )
-            facts.outcomes += (_outcome_of(row, call, session, project) for row in rows)
+            facts.outcomes += (_outcome_of(row, call, session, project) for row in _outcome_rows(call, raw))
     facts.outcomes += _links(session, project)
     return facts
+
+
+def find_commits(session: Session) -> Iterator[tuple[Call, OutcomeRow]]:
+    """Yield each commit of a session and the call that made it. Only calls that mention a commit are parsed."""
+    for call in session.calls:
+        if call.answer is None or not may_have_outcome(call.tool) or "commit" not in str(call.input):
+            continue
+        raw = call.answer.tool_use_result if isinstance(call.answer, UserEntry) else None
+        for row in _outcome_rows(call, raw):
+            if row.kind is OutcomeKind.COMMIT:
+                yield call, row
+
+
+def _outcome_rows(call: Call, raw: Any) -> list[OutcomeRow]:
+    return extract_outcomes(
+        call.tool,
+        call.input,
+        parse_shell_call(call.tool, call.input),
+        lambda: call.output,
+        raw,
+        call.outcome,
+        exit_code(call),
+    )
 
 
 def _edited_path(call: Call) -> str | None:

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         session_table,
         share_bar,
     )
+    from threadline.render.html.timeline import IDLE, MARK_KINDS, Mark, Span, draw_timeline, find_gaps
     from threadline.render.html.treemap import Tile, draw_treemap
     from threadline.render.html.usage_strip import MAX_BANDS, StripMarks, UsageBand, draw_usage_strip
 
@@ -116,6 +117,7 @@ __getattr__ = lazy_exports(
             "share_bar",
         ],
         "treemap": ["Tile", "draw_treemap"],
+        "timeline": ["IDLE", "MARK_KINDS", "Mark", "Span", "draw_timeline", "find_gaps"],
         "usage_strip": ["MAX_BANDS", "StripMarks", "UsageBand", "draw_usage_strip"],
     },
 )

@@ -26,7 +26,8 @@ class UsageBand(Struct, frozen=True):
     """A run of items from `start` to before `stop`.
 
     `context` is the largest number of tokens in the context window and `amount` the cost; each is None if it is
-    unknown. `turn` is the turn of the first item, and `address` its URL.
+    unknown. `turn` and `time` are those of the first item, and `address` its URL. `cache_break` is the cause of a cache
+    break in it.
     """
 
     start: int
@@ -35,6 +36,8 @@ class UsageBand(Struct, frozen=True):
     context: int | None = None
     amount: Decimal | None = None
     turn: int | None = None
+    time: str = ""
+    cache_break: str = ""
 
 
 class StripMarks(Struct, frozen=True):
@@ -43,6 +46,21 @@ class StripMarks(Struct, frozen=True):
     prompts: Sequence[int] = ()
     failures: Sequence[int] = ()
     compactions: Sequence[int] = ()
+    agents: Sequence[int] = ()
+    commits: Sequence[int] = ()
+
+
+_LEGEND = (
+    ("here", "the visible part"),
+    ("width", "width: how full the context window was"),
+    ("shade", "shade: cost"),
+    ("prompts", "prompt"),
+    ("agents", "agent started"),
+    ("commits", "commit"),
+    ("compactions", "compaction"),
+    ("failures", "failure"),
+    ("matches", "match of the find box"),
+)
 
 
 def draw_usage_strip(
@@ -66,6 +84,9 @@ def draw_usage_strip(
         _render_ticks(marks.prompts, "prompts", 5),
         _render_ticks(marks.compactions, "compactions", STRIP_WIDTH),
         _render_ticks(marks.failures, "failures", 9, right=True),
+        _render_ticks(marks.agents, "agents", 7, at=10),
+        _render_ticks(marks.commits, "commits", 7, at=10),
+        el("path", d="", class_="tick matches", vector_effect="non-scaling-stroke", aria_hidden="true"),
         el("rect", class_="here", x=0, y=start, width=STRIP_WIDTH, height=0),
         viewBox=f"0 {start} {STRIP_WIDTH} {max(1, stop - start)}",
         preserveAspectRatio="none",
@@ -73,8 +94,14 @@ def draw_usage_strip(
         aria_labelledby="usage-strip-title",
         data_items=stop - start,
     )
-    table = el("a", "table", href=twin, class_="twin") if twin is not None else EMPTY
-    return el("nav", strip, table, class_="usage-strip", aria_label="Map of the conversation")
+    table = el("a", "Numbers", href=twin, class_="twin") if twin is not None else EMPTY
+    legend = el(
+        "details",
+        el("summary", "?", aria_label="What the map shows", title="What the map shows"),
+        el("ul", [el("li", label, class_=f"key-{kind}") for kind, label in _LEGEND]),
+        class_="strip-legend",
+    )
+    return el("nav", strip, legend, table, class_="usage-strip", aria_label="Map of the conversation")
 
 
 def _render_band(band: UsageBand, scale: int, most: Decimal) -> Markup:
@@ -87,6 +114,7 @@ def _render_band(band: UsageBand, scale: int, most: Decimal) -> Markup:
         width=max(width, 1),
         height=band.stop - band.start,
         class_=f"band level-{_cost_level(band.amount, most)}",
+        data_card=describe_band(band),
     )
     return el("a", shape, href=band.address, tabindex=-1)
 
@@ -96,7 +124,9 @@ def describe_band(band: UsageBand) -> str:
     turn = f"turn {band.turn:,}" if band.turn is not None else "the start"
     context = f"{band.context:,} tokens in the window" if band.context is not None else "context size unknown"
     amount = f", ${band.amount:.2f}" if band.amount is not None else ""
-    return f"{turn}: {context}{amount}"
+    when = f", {band.time}" if band.time else ""
+    breaks = f", cache broke: {band.cache_break}" if band.cache_break else ""
+    return f"{turn}{when}: {context}{amount}{breaks}"
 
 
 def _cost_level(amount: Decimal | None, most: Decimal) -> int:
@@ -105,11 +135,11 @@ def _cost_level(amount: Decimal | None, most: Decimal) -> int:
     return 1 + min(_LEVELS - 1, int(_LEVELS * amount / most))
 
 
-def _render_ticks(places: Sequence[int], kind: str, length: int, *, right: bool = False) -> Markup:
+def _render_ticks(places: Sequence[int], kind: str, length: int, *, at: int = 0, right: bool = False) -> Markup:
     """Short horizontal lines in one path. If there are very many, only as many as can be distinguished."""
     if not places:
         return EMPTY
     step = len(places) // _MAX_TICKS + 1
-    x = STRIP_WIDTH - length if right else 0
-    path = "".join(f"M{x} {at + 0.5}h{length}" for at in places[::step])
+    x = STRIP_WIDTH - length if right else at
+    path = "".join(f"M{x} {place + 0.5}h{length}" for place in places[::step])
     return el("path", d=path, class_=f"tick {kind}", vector_effect="non-scaling-stroke", aria_hidden="true")

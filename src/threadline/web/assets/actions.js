@@ -145,8 +145,16 @@ export function sessionActions({ session, navigation, windowing, find, panel }) 
     "copy-link": (event) => copyText(session.linkTo((clickedItem(event) ?? navigation.current())?.id), "Link"),
     "copy-block": (event) => copyFirstBlock(clickedItem(event) ?? navigation.current()),
     "copy-markdown": (event) => copyMarkdown(session, clickedItem(event) ?? navigation.current()),
-    close: () => find.close() || panel.close() || find.clearMarks(),
+    close: () => find.close() || panel.close() || closeTimeline() || find.clearMarks(),
   };
+}
+
+/** Close the timeline below the bar at the top; false if it is not open. */
+function closeTimeline() {
+  const details = document.querySelector(".mini-head > details[open]");
+  if (details === null) return false;
+  details.open = false;
+  return true;
 }
 
 /** The item whose button was clicked; null for a key, which applies to the current item. */

@@ -5,7 +5,7 @@ import { firstVisibleItem } from "./visibility.js";
 /** Browsers throttle pages that write to the history more often. */
 const SAVE_MS = 250;
 /** URL parameters of this window, which stay when a link to another item is followed. */
-const KEPT_PARAMETERS = ["part", "raw", "state", "context"];
+const KEPT_PARAMETERS = ["part", "raw", "state", "context", "open"];
 
 /** Stores and restores the scroll position, and follows links to items of this page. */
 export class ScrollHistory {
@@ -77,8 +77,9 @@ export class ScrollHistory {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
-    if (link === null || link.target || link.hasAttribute("download")) return;
-    const target = new URL(link.href, location.href);
+    if (link === null || link.hasAttribute("target") || link.hasAttribute("download")) return;
+    // In an SVG, `href` is not a string.
+    const target = new URL(link.getAttribute("href"), location.href);
     const anchor = anchorOf(target.hash);
     const current = new URL(location.href);
     if (anchor === null || viewOf(target) !== viewOf(current)) return;
@@ -111,7 +112,7 @@ function anchorOf(hash) {
 /** A URL without the parameters that do not change what is rendered. */
 function viewOf(url) {
   const query = new URLSearchParams(url.search);
-  for (const name of ["at", "section", "find", "mark", "open", ...KEPT_PARAMETERS]) query.delete(name);
+  for (const name of ["at", "section", "find", "mark", ...KEPT_PARAMETERS]) query.delete(name);
   query.sort();
   return `${url.origin}${url.pathname}?${query}`;
 }

@@ -9,6 +9,7 @@ import { handleClicks, handleFeedKeys, handleKeys, readShortcuts } from "./keys.
 import { startLazyDetails } from "./lazy_details.js";
 import { Live, watchList } from "./live.js";
 import { startFilters } from "./list.js";
+import { MiniHead } from "./mini_head.js";
 import { ItemNavigation } from "./navigation.js";
 import { Panel } from "./panel.js";
 import { ScrollStrip } from "./scroll_strip.js";
@@ -70,8 +71,16 @@ async function showSession(session, windowing, navigation, { live, scrollHistory
   if (wasPreview) await frame.complete();
   const side = document.querySelector(".side");
   if (side !== null) (frame.turnList = new TurnList(side, session, windowing)).start();
+  const bar = document.querySelector(".mini-head");
+  if (bar !== null) (frame.miniHead = new MiniHead(bar, session, windowing)).start();
   const strip = document.querySelector(".usage-strip");
-  if (strip !== null) (frame.scrollStrip = new ScrollStrip(strip, windowing, navigation)).start();
+  if (strip === null) return;
+  const scrollStrip = new ScrollStrip(strip, windowing, navigation);
+  frame.scrollStrip = scrollStrip;
+  scrollStrip.start();
+  const markMatches = () => scrollStrip.setMatches(find.hits.map((hit) => hit.position));
+  find.addEventListener("matches", markMatches);
+  markMatches();
 }
 
 start();

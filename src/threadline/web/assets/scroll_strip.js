@@ -17,6 +17,9 @@ export class ScrollStrip {
     this.windowing = windowing;
     this.navigation = navigation;
     this.isDragging = false;
+    /** @type {number[]} positions of matches */
+    this.matches = [];
+    this.card = null;
   }
 
   get svg() {
@@ -30,13 +33,44 @@ export class ScrollStrip {
     this.strip.addEventListener("pointerdown", (event) => {
       if (this.svg?.contains(event.target)) this.#drag(event, this.svg);
     });
+    this.strip.addEventListener("pointermove", (event) => this.#showCard(event), { passive: true });
+    this.strip.addEventListener("pointerleave", () => this.card?.remove(), { passive: true });
     this.draw();
+  }
+
+  /**
+   * Mark the matches of the find box.
+   * @param {number[]} positions of items, from 1
+   */
+  setMatches(positions) {
+    this.matches = positions;
+    this.#drawMatches();
+  }
+
+  #drawMatches() {
+    const path = this.svg?.querySelector(".matches");
+    const width = this.#box().width * 0.4;
+    path?.setAttribute("d", this.matches.map((position) => `M0 ${position - 0.5}h${width}`).join(""));
+  }
+
+  /** Show what a band describes beside the pointer, at once; a `<title>` takes a second. */
+  #showCard(event) {
+    const text = event.target instanceof Element ? event.target.closest("[data-card]")?.dataset.card : undefined;
+    if (text === undefined || this.isDragging) {
+      this.card?.remove();
+      return;
+    }
+    this.card ??= Object.assign(document.createElement("p"), { className: "strip-card" });
+    this.card.textContent = text;
+    this.card.style.top = `${event.clientY}px`;
+    if (!this.card.isConnected) this.strip.append(this.card);
   }
 
   /** Copy the content of another strip, unless this one is being dragged. */
   replace(strip) {
     if (this.isDragging) return;
     this.strip.replaceChildren(...strip.childNodes);
+    this.#drawMatches();
     this.draw();
   }
 
@@ -61,8 +95,8 @@ export class ScrollStrip {
   }
 
   #box() {
-    const { y, height } = this.svg.viewBox.baseVal ?? { y: 0, height: 0 };
-    return height > 0 ? { y, height } : { y: 0, height: this.svg.getBoundingClientRect().height };
+    const { y, width, height } = this.svg?.viewBox.baseVal ?? { y: 0, width: 0, height: 0 };
+    return height > 0 ? { y, width, height } : { y: 0, width, height: this.svg.getBoundingClientRect().height };
   }
 
   /** The share of all items above a y position in the window, from 0 to 1. */

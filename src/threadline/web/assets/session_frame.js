@@ -18,6 +18,8 @@ export class SessionFrame {
     this.turnList = null;
     /** @type {import("./scroll_strip.js").ScrollStrip|null} */
     this.scrollStrip = null;
+    /** @type {import("./mini_head.js").MiniHead|null} */
+    this.miniHead = null;
     this.timer = 0;
     this.isLast = true;
     this.lastUpdate = -Infinity;
@@ -72,12 +74,13 @@ export class SessionFrame {
       if (side !== null && this.turnList !== null && !isBusy(this.turnList.side)) this.turnList.replace(side);
       const strip = frame.querySelector(".usage-strip");
       if (strip !== null) this.scrollStrip?.replace(strip);
+      this.miniHead?.refresh();
     });
   }
 }
 
 /** The parts of the frame, in the order of the document. */
-const PARTS = ["header.head", "nav.filters", ".branch-note", ".side", ".usage-strip"];
+const PARTS = ["header.head", "nav.filters", ".branch-note", ".mini-head", ".side", ".usage-strip"];
 
 function replaceAll(root, frame) {
   let previous = null;

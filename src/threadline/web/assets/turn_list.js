@@ -1,7 +1,7 @@
 // The list of turns: marks the visible turn, and loads more turns at the ends of the list.
 
 import { fetchText, isAborted, parseHtml, RequestError } from "./fetch.js";
-import { isVisible, itemBeingRead } from "./visibility.js";
+import { ReadingPosition } from "./visibility.js";
 
 const UPDATE_MS = 120;
 
@@ -19,8 +19,7 @@ export class TurnList {
     this.timer = 0;
     /** @type {string|null} the number of the marked turn */
     this.turn = null;
-    /** @type {Element|null} the last navigation target, until the user scrolls */
-    this.target = null;
+    this.position = new ReadingPosition(session.feed, windowing.sections);
     this.abort = null;
   }
 
@@ -29,12 +28,7 @@ export class TurnList {
     if (this.side.querySelector(".turns") === null) return;
     addEventListener("scroll", () => this.#scheduleUpdate(), { passive: true });
     this.windowing.addEventListener("filled", () => this.#scheduleUpdate());
-    // A navigation target counts as the visible item until the user scrolls.
-    this.session.feed.addEventListener("current", (event) => {
-      this.target = event.target;
-      this.#scheduleUpdate();
-    });
-    for (const kind of ["wheel", "touchmove"]) addEventListener(kind, () => (this.target = null), { passive: true });
+    this.session.feed.addEventListener("current", () => this.#scheduleUpdate());
     this.side.addEventListener("click", (event) => {
       const link = event.target instanceof Element ? event.target.closest("a[data-fragment]") : null;
       if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -62,17 +56,10 @@ export class TurnList {
     this.#markTurn();
   }
 
-  /** The turn of the last navigation target, or of the item that is being read. */
+  /** The turn of the item that is being read. */
   #visibleTurn() {
-    const { target } = this;
-    const isTargetVisible = target !== null && target.isConnected && isVisible(target);
-    const item = isTargetVisible ? target.closest(".section > article") : itemBeingRead(this.windowing.sections);
-    if (item === null) return null;
-    for (let sibling = item; sibling !== null; sibling = sibling.previousElementSibling) {
-      const number = sibling.querySelector(":scope.turn-start h2.turn")?.textContent.replace(/\D/g, "");
-      if (number) return number;
-    }
-    return item.closest(".section").dataset.turn ?? null;
+    const item = this.position.item();
+    return item === null ? null : turnOf(item);
   }
 
   /** Mark the visible turn; false if it is not in the list. */
@@ -126,4 +113,16 @@ export class TurnList {
       if (!isAborted(error) && !(error instanceof RequestError)) throw error;
     }
   }
+}
+
+/**
+ * The number of an item's turn; null if no turn has begun.
+ * @param {Element} item
+ */
+export function turnOf(item) {
+  for (let sibling = item; sibling !== null; sibling = sibling.previousElementSibling) {
+    const number = sibling.querySelector(":scope.turn-start h2.turn")?.textContent.replace(/\D/g, "");
+    if (number) return number;
+  }
+  return item.closest(".section").dataset.turn ?? null;
 }

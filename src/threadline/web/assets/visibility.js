@@ -48,7 +48,7 @@ export function firstVisibleItem(sections) {
  * @param {Section[]} sections
  * @returns {HTMLElement|null}
  */
-export function itemBeingRead(sections) {
+function itemBeingRead(sections) {
   let item = firstVisibleItem(sections);
   if (item === null) return null;
   const remaining = remainingScroll();
@@ -75,4 +75,26 @@ export function remainingScroll() {
 export function isVisible(item) {
   const { top, bottom } = item.getBoundingClientRect();
   return bottom > topInset() && top < innerHeight;
+}
+
+/** Knows which item is being read: the last navigation target until the user scrolls, or else by what is visible. */
+export class ReadingPosition {
+  /**
+   * @param {HTMLElement} feed
+   * @param {Section[]} sections
+   */
+  constructor(feed, sections) {
+    this.sections = sections;
+    /** @type {Element|null} the last navigation target, until the user scrolls */
+    this.target = feed.querySelector("article.current");
+    feed.addEventListener("current", (event) => (this.target = event.target));
+    for (const kind of ["wheel", "touchmove"]) addEventListener(kind, () => (this.target = null), { passive: true });
+  }
+
+  /** @returns {Element|null} */
+  item() {
+    const { target } = this;
+    const isTargetVisible = target !== null && target.isConnected && isVisible(target);
+    return isTargetVisible ? target.closest(".section > article") : itemBeingRead(this.sections);
+  }
 }

@@ -37,8 +37,8 @@ from threadline.web.request import Fragment
 from threadline.web.session.insight import cause_links, cost_head, place_url
 
 if TYPE_CHECKING:
+    from threadline.model.attribution import RequestCost
     from threadline.model.context import Context
-    from threadline.model.request_costs import RequestCost
     from threadline.web.request import PageRequest
     from threadline.web.session_cache import CachedSession
 

@@ -23,6 +23,7 @@ from threadline.web import urls
 from threadline.web.request import Fragment, Page, PageRequest, PageResult, Redirect
 from threadline.web.session.head import SessionHead, build_head, head_record, render_head
 from threadline.web.session.side import recent_sessions, render_filters, render_side, turn_rows
+from threadline.web.session.timeline import render_mini_head
 from threadline.web.session.usage import render_usage_strip
 from threadline.web.session.view import (
     Position,
@@ -109,7 +110,9 @@ def session_page(request: PageRequest) -> PageResult:
     return Page(
         title=frame.facts.title,
         kind="session" if view.agent is None else "agent",
-        main=join((frame.head, frame.filters, frame.branch_note, _panel_links(request, session), body)),
+        main=join(
+            (frame.head, frame.filters, frame.branch_note, _panel_links(request, session), frame.mini_head, body)
+        ),
         data=data if request.wants_data else None,
         attributes=_main_attributes(opened, window.part),
         after=ENTRY_TOOLS,
@@ -126,6 +129,7 @@ def session_frame_page(request: PageRequest) -> PageResult:
         frame.head,
         frame.filters,
         frame.branch_note,
+        frame.mini_head,
         frame.side,
         frame.usage_strip,
         data_about=True,
@@ -139,6 +143,7 @@ class _SessionFrame(Struct, frozen=True):
     head: Markup
     filters: Markup
     branch_note: Markup
+    mini_head: Markup
     side: Markup
     usage_strip: Markup
 
@@ -162,6 +167,9 @@ def _build_frame(request: PageRequest, opened: OpenedSession, part: int, turn: i
         head=render_head(head),
         filters=render_filters(session.session, agent, view, _filter_counts(opened, archive, zone)),
         branch_note=branch_note(agent, view),
+        mini_head=render_mini_head(
+            session, agent, head.title, turn=turn, is_timeline_open="timeline" in request.texts("open")
+        ),
         side=render_side(agent, view.links, turn, recent),
         usage_strip=render_usage_strip(session, view, opened.drawing, archive, part),
     )

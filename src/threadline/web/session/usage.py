@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from threadline.model.calls import Outcome
 from threadline.model.ledger import EXACT, sum_amounts
-from threadline.model.text import count, format_amount
+from threadline.model.text import AGENT_TOOLS, count, format_amount
 from threadline.render import CallItem, FailureItem, agent_title, shorten
 from threadline.render.html import (
     MAX_BANDS,
@@ -23,6 +22,7 @@ from threadline.render.html import (
     join,
     render_table,
 )
+from threadline.web.session.timeline import FAILED_OUTCOMES
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from threadline.web.session.view import SessionView
     from threadline.web.session_cache import AgentDrawing, CachedSession, SessionSpending
 
-_FAILED_OUTCOMES = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 _MIN_AMOUNT = Decimal("0.00005")
 """The smallest amount that four decimal places show."""
 _COLUMNS = (
@@ -53,7 +52,7 @@ def render_usage_strip(
     items = range(sections[0].start, sections[-1].stop) if sections else range(0)
     return draw_usage_strip(
         usage_bands(session, view, drawing, archive, items),
-        _marks(drawing, items),
+        _marks(session, drawing, items),
         limit=limit.tokens if (limit := session.limit(view.agent)) is not None else None,
         twin=view.links.below("along", agent=view.agent),
     )
@@ -70,6 +69,7 @@ def usage_bands(
     contexts: list[int | None] = [None] * bands
     amounts: list[Decimal | None] = [None] * bands
     costs = session.spending(archive).costs
+    causes, breaks = [""] * bands, session.cache_breaks(view.agent)
     for window in session.windows(view.agent):
         item = drawing.positions.item_at_line(window.place.line or 0)
         if item not in items:
@@ -78,8 +78,11 @@ def usage_bands(
         if window.has_usage:
             contexts[at] = max(contexts[at] or 0, window.prompt)
         amounts[at] = _add(amounts[at], costs.get(window.message) if window.message is not None else None)
+        if (cause := breaks.get(window.number)) is not None:
+            causes[at] = cause
     return tuple(
-        _band(drawing, view, range(edges[at], edges[at + 1]), contexts[at], amounts[at]) for at in range(bands)
+        _band(drawing, view, range(edges[at], edges[at + 1]), contexts[at], amounts[at], cache_break=causes[at])
+        for at in range(bands)
     )
 
 
@@ -101,14 +104,30 @@ def _band_of(edges: Sequence[int], item: int) -> int:
 
 
 def _band(
-    drawing: AgentDrawing, view: SessionView, items: range, context: int | None, amount: Decimal | None
+    drawing: AgentDrawing,
+    view: SessionView,
+    items: range,
+    context: int | None,
+    amount: Decimal | None,
+    *,
+    cache_break: str,
 ) -> UsageBand:
     first = drawing.renderer.items[items.start]
-    return UsageBand(items.start, items.stop, view.links.this_page(at=first.anchor), context, amount, first.turn)
+    return UsageBand(
+        items.start,
+        items.stop,
+        view.links.this_page(at=first.anchor),
+        context,
+        amount,
+        first.turn,
+        drawing.renderer.scene.clock(moment) if (moment := first.item.entry.timestamp) is not None else "",
+        cache_break,
+    )
 
 
-def _marks(drawing: AgentDrawing, items: range) -> StripMarks:
-    prompts, failures, compactions = [], [], []
+def _marks(session: CachedSession, drawing: AgentDrawing, items: range) -> StripMarks:
+    prompts, failures, compactions, agents, commits = [], [], [], [], []
+    committing = session.committing_calls
     for at in items:
         placed = drawing.renderer.items[at]
         item = placed.item
@@ -116,9 +135,13 @@ def _marks(drawing: AgentDrawing, items: range) -> StripMarks:
             prompts.append(at)
         elif placed.kind == "compaction":
             compactions.append(at)
-        elif isinstance(item, FailureItem) or (isinstance(item, CallItem) and item.call.outcome in _FAILED_OUTCOMES):
+        elif isinstance(item, FailureItem) or (isinstance(item, CallItem) and item.call.outcome in FAILED_OUTCOMES):
             failures.append(at)
-    return StripMarks(prompts, failures, compactions)
+        elif isinstance(item, CallItem) and item.call.tool in AGENT_TOOLS:
+            agents.append(at)
+        elif isinstance(item, CallItem) and item.call.id in committing:
+            commits.append(at)
+    return StripMarks(prompts, failures, compactions, agents, commits)
 
 
 def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> tuple[Markup, list[dict[str, Any]]]:
