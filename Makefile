@@ -26,7 +26,7 @@ test: $(VENV)/.test ## set up, then lint, types, layers and the quick tier of th
 	$(MAKE) --no-print-directory check; status=$$?; wait $$compiled; exit $$status
 	$(PYTEST) -m "$(QUICK)"
 
-test-all: check ## the same with every test: browser, real data, crashes, slow ones; properties with random seeds
+test-all: check $(VENV)/.interop ## the same with every test: browser, real data, crashes, slow ones; properties with random seeds
 	$(PYTEST) --hypothesis-profile=ci
 
 check: $(VENV)/.test ## lint, types, layers
@@ -96,6 +96,12 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 $(VENV)/.test: $(BIN)/python pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@ $(VENV)/.run
+
+# Libraries that read exports. Tests that need one are skipped without it. Of Harbor, which needs Python 3.12, only the models are used.
+$(VENV)/.interop: $(VENV)/.test
+	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop]'
+	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python 'harbor>=0.25,<0.26'
+	@touch $@
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

@@ -16,7 +16,7 @@ from tests.source_trees import SOURCE, source_nodes
 from threadline.extras import adapt_install_command
 
 ROOT = Path(__file__).parents[2]
-DEVELOPMENT = {"test", "bench", "oracle", "lake-test"}
+DEVELOPMENT = {"test", "bench", "interop", "oracle", "lake-test"}
 SEPARATE = {"lake", "spark"}
 """Not part of `all`: only teams need them, and they take 400 MB."""
 DISTRIBUTIONS = {

@@ -25,6 +25,8 @@ from threadline.export.output import StagedFile
 from threadline.json_values import encode_json
 from threadline.model.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock
 
+NO_PROMPT = "(no prompt)"
+"""The first message of a conversation whose transcript begins with a reply."""
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
 
@@ -68,10 +70,11 @@ class MessagesWriter:
 def build_messages(conversation: Conversation, shape: MessageShape, *, thinking: bool) -> list[dict[str, Any]]:
     """The messages of a conversation. Replies that Claude Code wrote itself are left out."""
     steps = [step for step in conversation.steps if not step.is_synthetic]
-    first = next((at for at, step in enumerate(steps) if step.kind is not StepKind.REPLY), len(steps))
+    if steps and steps[0].kind is StepKind.REPLY:  # the prompt was lost, and the API needs one
+        steps.insert(0, Step(StepKind.INJECTED, None, None, NO_PROMPT))
     if shape is MessageShape.OPENAI:
-        return list(_join_texts(_openai_messages(steps[first:], thinking=thinking)))
-    return list(_join_roles(_anthropic_messages(steps[first:], thinking=thinking)))
+        return list(_join_texts(_openai_messages(steps, thinking=thinking)))
+    return list(_join_roles(_anthropic_messages(steps, thinking=thinking)))
 
 
 def _openai_messages(steps: Iterable[Step], *, thinking: bool) -> Iterator[dict[str, Any]]:
