@@ -217,6 +217,28 @@ def test_turns_select_spans(tmp_path: Path) -> None:
     assert [span.attributes.get("threadline.turn") for span in spans] == [2, 2, None]
 
 
+def test_turns_select_content(tmp_path: Path) -> None:
+    """No span contains what was said in other turns."""
+    _session(tmp_path, prompt("walrus"), reply("walrus"), prompt("two"), reply("b"), prompt("walrus"), reply("walrus"))
+    spans = _read(tmp_path, TraceOptions(content=True, settings=None, first_turn=2, last_turn=2))
+    assert "two" in repr(spans[-1])
+    assert "walrus" not in repr(spans)
+
+
+def test_api_error_is_a_failed_api_call(tmp_path: Path) -> None:
+    """An API error is a `chat` span with an error status; a text is never its type."""
+    message = {"model": "<synthetic>", "usage": None}
+    _session(
+        tmp_path,
+        prompt("hi"),
+        reply("API Error", error="rate_limit", isApiErrorMessage=True, message=message),
+        reply("API Error", error="walrus went away", isApiErrorMessage=True, message=message),
+    )
+    first, second, _root = _read(tmp_path)
+    assert (first.name, first.status, first.attributes["error.type"]) == ("chat", 2, "rate_limit")
+    assert second.attributes["error.type"] == "api_error"
+
+
 def test_long_and_odd_content_can_be_encoded(tmp_path: Path) -> None:
     """Texts are cut at 32,768 characters; lone surrogates, NUL, huge numbers and deep nesting do no harm."""
     deep: object = 1

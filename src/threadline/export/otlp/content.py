@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from threadline.export.otlp import conventions as names
+from threadline.export.otlp.message_rows import TurnRange
 from threadline.json_values import encode_json
 from threadline.model.blocks import (
     McpToolUseBlock,
@@ -89,10 +90,14 @@ class Content:
         for agent in (session.main, *session.agents):
             self._add_rows(agent)
 
-    def of_session(self) -> dict[str, Any]:
-        """The title, the prompts and the last reply of a session."""
+    def of_session(self, turns: TurnRange) -> dict[str, Any]:
+        """The title, the prompts and the last reply of a session; of some turns, only their prompts and last reply."""
         session = self._session
-        prompts = [act.text for act in session.main.acts if act.kind in _PROMPT_KINDS and act.text]
+        chosen = [turn for turn in session.main.turns if turns.contains(turn.number)]
+        acts = [turn.act for turn in chosen if turn.act is not None]
+        prompts = [act.text for act in acts if act.kind in _PROMPT_KINDS and act.text]
+        if turns != TurnRange():
+            return _messages(prompts, chosen[-1].reply if chosen else "")
         attributes = _messages(prompts, session.main.result)
         if session.title.text:
             attributes[names.TITLE] = _cut(session.title.text)

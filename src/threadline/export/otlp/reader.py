@@ -19,8 +19,9 @@ from threadline.export.exporter import make_staging_folder
 from threadline.export.leak_check import find_leftovers, raise_if_unsafe
 from threadline.export.otlp import conventions as names
 from threadline.export.otlp.content import Content, NameRedactor
+from threadline.export.otlp.message_rows import SessionFacts, TurnRange
 from threadline.export.otlp.spans import Span, trace_key
-from threadline.export.otlp.trace import SessionFacts, TurnRange, build_spans
+from threadline.export.otlp.trace import build_spans
 from threadline.export.redacted_copies import RedactedCopies, list_session_files
 from threadline.json_values import encode_json
 from threadline.load import Session, read, read_session_charges

@@ -8,14 +8,14 @@ from another one is in that one's trace.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
-
 from threadline.export.otlp import conventions as names
 from threadline.export.otlp.content import Content, NameRedactor
+from threadline.export.otlp.message_rows import CopiedRows, RowTable, SessionFacts, TurnRange, message_key
 from threadline.export.otlp.spans import (
     Link,
     Span,
@@ -27,42 +27,14 @@ from threadline.export.otlp.spans import (
     trace_key,
 )
 from threadline.model.calls import Call, Outcome
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry
+from threadline.model.entries import AssistantEntry, Entry
 from threadline.model.ledger import Charge
 from threadline.model.places import AgentId
-from threadline.model.session import Agent, AgentStatus, Session
+from threadline.model.session import Agent, AgentStatus
 
 _FAILED_OUTCOMES = frozenset((Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST))
+_ERROR_KIND = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _FAILED_STATUSES = frozenset((AgentStatus.FAILED, AgentStatus.INTERRUPTED))
-
-
-class SessionFacts(Struct, frozen=True):
-    """What a trace is built from: a session, the charges that it owns, and those that it copied from other sessions.
-
-    `id` is the session's id, and `folder` the one that its transcript is in. `scope` is its `trace_key`, unless
-    another transcript has the same.
-    """
-
-    session: Session
-    own: Sequence[Charge]
-    shared: Sequence[Charge]
-    id: str
-    folder: str
-    scope: str
-    project: str | None = None
-
-
-class TurnRange(Struct, frozen=True):
-    """The turns to export. Without limits, everything is exported, also what belongs to no turn."""
-
-    first: int | None = None
-    last: int | None = None
-
-    def contains(self, turn: int | None) -> bool:
-        """Whether a turn is exported."""
-        if self.first is None and self.last is None:
-            return True
-        return turn is not None and turn >= (self.first or 0) and (self.last is None or turn <= self.last)
 
 
 def build_spans(
@@ -102,8 +74,8 @@ class _TraceBuilder:
         self._used_ids: set[bytes] = set()
         shown_id = redactor.id("sessionId", facts.id)
         self._common = {names.CONVERSATION_ID: shown_id, names.SESSION_ID: shown_id}
-        self._rows = _RowTable(facts.session)
-        self._copies = _CopiedRows(facts)
+        self._rows = RowTable(facts.session)
+        self._copies = CopiedRows(facts)
         self._calls: dict[str, Span] = {}
         main = _AgentNode(facts.session.main, root_span_id(facts.scope))
         self._used_ids.add(main.id)
@@ -217,7 +189,7 @@ class _TraceBuilder:
             **self._common,
         }
         optional = {
-            names.AGENT_VERSION: session.versions[-1] if session.versions else None,
+            names.AGENT_VERSION: self._redactor.field("version", session.versions[-1]) if session.versions else None,
             names.PROJECT: self._redactor.text("cwd", self._facts.project),
             names.GIT_BRANCH: self._redactor.text(
                 "gitBranch", session.git_branches[-1] if session.git_branches else None
@@ -225,7 +197,7 @@ class _TraceBuilder:
         }
         attributes |= {key: value for key, value in optional.items() if value}
         if self._content is not None:
-            attributes |= self._content.of_session()
+            attributes |= self._content.of_session(self._turns)
         links = tuple(
             Link(trace_id(key), root_span_id(key), {names.LINK_KIND: str(link.kind)})
             for link in session.continues
@@ -266,7 +238,7 @@ class _TraceBuilder:
             turn = node.call.turn if node.call is not None else None
         if not self._turns.contains(turn):
             return
-        message = charge.message if charge is not None else _message_key(rows[0])
+        message = charge.message if charge is not None else message_key(rows[0])
         model = charge.model if charge is not None else _model_of(rows[0])
         shown_model = self._redactor.field("model", model) if model else None
         start, end = self._chat_times(rows, charge)
@@ -381,101 +353,6 @@ class _TraceBuilder:
         return {names.PLACE: f"{name}.jsonl:{line}"}
 
 
-class _RowTable:
-    """The rows of messages in a session: which agent and turn they belong to, and which of them were charged."""
-
-    def __init__(self, session: Session) -> None:
-        self._turns = {_row_key(entry): turn.number for turn in session.main.turns for entry in turn.entries}
-        self._agents: dict[str, AgentId | None] = {}
-        self._rows: dict[str, AssistantEntry] = {}
-        self._entries: dict[str, ChainEntry] = {}
-        self._last: set[str] = set()
-        self._charged: set[str] = set()
-        self._charged_messages: set[str] = set()
-        for agent in (session.main, *session.agents):
-            chain = [entry for entry in agent.entries if isinstance(entry, ChainEntry)]
-            for entry in chain:
-                key = _row_key(entry)
-                self._entries.setdefault(key, entry)
-                if isinstance(entry, AssistantEntry) and key not in self._rows:
-                    self._rows[key] = entry
-                    self._agents[key] = agent.id
-            if chain:
-                self._last.add(_row_key(chain[-1]))
-
-    def of_charge(self, charge: Charge) -> list[AssistantEntry]:
-        """The rows that a charge was counted from, in this session; they count as charged from now on."""
-        self._charged_messages.add(charge.message)
-        for sighting in (charge.owner, *charge.sightings):
-            keys = [
-                uuid or f"{sighting.origin.transcript}:{sighting.lines[at]}" for at, uuid in enumerate(sighting.uuids)
-            ]
-            rows = [row for key in keys if (row := self._rows.get(key)) is not None]
-            if rows:
-                self._charged.update(map(_row_key, rows))
-                return rows
-        return []
-
-    def without_charges(self) -> Iterator[tuple[AgentId | None, list[AssistantEntry]]]:
-        """The rows of each message that was not charged, for example because it reports no usage."""
-        messages: dict[tuple[AgentId | None, str], list[AssistantEntry]] = {}
-        for key, row in self._rows.items():
-            if key not in self._charged and _message_key(row) not in self._charged_messages:
-                messages.setdefault((self._agents[key], _message_key(row)), []).append(row)
-        for (agent, _message), rows in messages.items():
-            yield agent, rows
-
-    def agent_of(self, row: AssistantEntry) -> AgentId | None:
-        """The agent that wrote a row; None is the main one."""
-        return self._agents[_row_key(row)]
-
-    def turn_of(self, row: AssistantEntry) -> int | None:
-        """The turn of the main agent that contains a row."""
-        return self._turns.get(_row_key(row))
-
-    def is_charged(self, row: AssistantEntry) -> bool:
-        """Whether a charge was counted from a row."""
-        return _row_key(row) in self._charged
-
-    def is_followed(self, rows: Sequence[AssistantEntry]) -> bool:
-        """Whether something was written after a message, so that no more rows of it will come."""
-        return not any(_row_key(row) in self._last for row in rows)
-
-    def asked(self, row: AssistantEntry) -> datetime | None:
-        """When the entry was written that a message answers; None if that is unknown."""
-        parent = self._entries.get(row.parent_uuid or "")
-        return None if parent is None or isinstance(parent, AssistantEntry) else parent.timestamp
-
-
-class _CopiedRows:
-    """Which rows of a session were copied from another session, whose trace has them."""
-
-    def __init__(self, facts: SessionFacts) -> None:
-        self._own = {charge.message for charge in facts.own}
-        self._shared = {charge.message for charge in facts.shared} - self._own
-        self._copies = {copy for link in facts.session.continues for copy in link.copies}
-
-    def is_copied(self, row: AssistantEntry) -> bool:
-        """Whether a row was copied."""
-        key = _message_key(row)
-        return key not in self._own and (key in self._shared or row.uuid in self._copies)
-
-    def is_all_copied(self, agent: Agent) -> bool:
-        """Whether all messages of an agent were copied."""
-        rows = [entry for entry in agent.entries if isinstance(entry, AssistantEntry)]
-        return bool(rows) and all(map(self.is_copied, rows))
-
-
-def _row_key(entry: Entry) -> str:
-    return entry.uuid or str(entry.place)
-
-
-def _message_key(row: AssistantEntry) -> str:
-    """What identifies a message: its id; if it has none, the request's or the entry's. The ledger uses the same."""
-    id_ = row.message.id if row.message is not None else None
-    return id_ or row.request_id or _row_key(row)
-
-
 def _model_of(row: AssistantEntry) -> str | None:
     return row.message.model if row.message is not None and not row.is_synthetic else None
 
@@ -490,7 +367,7 @@ def _api_error(rows: Sequence[AssistantEntry]) -> str | None:
     if row is None:
         return None
     kinds = (row.api_error_type, row.error, row.api_error_status)
-    return next((str(kind) for kind in kinds if kind and isinstance(kind, str | int)), "api_error")
+    return next((str(kind) for kind in kinds if kind and _ERROR_KIND.fullmatch(str(kind))), "api_error")
 
 
 def _time_or(*moments: datetime | None) -> int:
