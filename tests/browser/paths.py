@@ -35,6 +35,7 @@ LISTS = {
     "history": "/history",
     "calls-slowest": "/calls?sort=duration",
     "compare": f"/compare?a={homes.SHORT}&b={homes.PICTURES}",
+    "time-zone": "/time-zone",
     "doctor": "/doctor",
     "keys": "/keys",
     "access": "/access",

@@ -43,6 +43,7 @@ from threadline.web.pages.palette import palette_page
 from threadline.web.pages.reports import blocks_page, errors_page, history_page, todos_page
 from threadline.web.pages.search import search_page
 from threadline.web.pages.sessions import sessions_page
+from threadline.web.pages.time_zone import time_zone_page
 from threadline.web.pages.tools import tools_page
 from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
@@ -116,6 +117,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.HISTORY, history_page, needs_homes=True),
     PageRoute(urls.DOCTOR, doctor_page),
     PageRoute(urls.KEYS, keys_page),
+    PageRoute(urls.TIME_ZONE, time_zone_page),
     PageRoute(urls.PALETTE, palette_page, needs_homes=True),
     PageRoute(_SESSION, session_page, on_missing=orphan_page),
     PageRoute(f"{_SESSION}/agent/{{agent}}", session_page, on_missing=orphan_page),

@@ -123,6 +123,15 @@ def navigation_bar(path: str) -> Markup:
         _script_button("menu", "palette", "Go to a session or page (Ctrl K)"),
         _script_button("moon", "theme", "Theme: light, dark, system (d)"),
     )
+    zone = el(
+        "a",
+        icon("clock"),
+        href=urls.build_url(urls.TIME_ZONE, back=path),
+        class_="keys",
+        title="Time zone",
+        aria_label="Time zone",
+        data_action="time-zone",
+    )
     access = el(
         "a",
         icon("lock"),
@@ -132,7 +141,7 @@ def navigation_bar(path: str) -> Markup:
         aria_label="Access",
         aria_current=_aria_current(path, urls.ACCESS),
     )
-    return el("header", brand, el("nav", pages, aria_label="Pages"), search, *buttons, keys, access, class_="top")
+    return el("header", brand, el("nav", pages, aria_label="Pages"), search, *buttons, keys, zone, access, class_="top")
 
 
 def _script_button(icon_name: str, action: str, label: str) -> Markup:

@@ -33,6 +33,7 @@ INSIGHT = (WHY, WASTE, OUTCOMES, TOOLS, DIGEST)
 LIVE, ASSETS, SESSION = "/live", "/assets", "/session"
 ACCESS, NEW_LINK, LOG_OUT, LOG_OUT_ALL = "/access", "/access/link", "/access/logout", "/access/logout-all"
 ERRORS, BLOCKS, HISTORY, COMPARE = "/errors", "/blocks", "/history", "/compare"
+TIME_ZONE = "/time-zone"
 ANNOTATE, SAVED_SEARCHES = "/annotate", "/saved-searches"
 _AGENT_PARAMETERS = frozenset({"branch", "from", "to"})
 """Parameters that apply to one agent only."""

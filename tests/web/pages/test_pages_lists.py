@@ -197,3 +197,12 @@ def test_the_palette_has_turns_entries_and_actions(demo: Archive) -> None:
     assert any(item["detail"].startswith("turn ") for item in found)
     assert any("at=" in item["address"] and not item["detail"].startswith("turn ") for item in found)
     assert [item["action"] for item in data(ask(demo, "/palette?q=theme")) if item["action"]] == ["theme"]
+
+
+def test_the_time_zone_is_chosen_once(client: Client) -> None:
+    """The page goes back to the same view in the zone, whose links keep it. Other hosts are no place to go back to."""
+    answer = client.get("/time-zone?zone=Asia/Tokyo&back=/sessions%3Fsort%3Damount")
+    assert answer.headers["location"] == "/sessions?sort=amount&tz=Asia%2FTokyo"
+    assert "tz=Asia%2FTokyo" in client.get(answer.headers["location"]).text
+    assert client.get("/time-zone?zone=Asia/Tokyo&back=//example.org/").headers["location"] == "/?tz=Asia%2FTokyo"
+    assert client.get("/time-zone?zone=Nowhere/Land").status_code == 400

@@ -1,6 +1,6 @@
 // What keyboard shortcuts and buttons do, by the action names in the table of keys.
 
-import { fetchJson, isAborted, postForm, RequestError, withCarriedParameters } from "./fetch.js";
+import { carriedParameters, fetchJson, isAborted, postForm, RequestError, withCarriedParameters } from "./fetch.js";
 import { copyBlock, copyFromUrl, copyText } from "./copy.js";
 import { showHelp } from "./help.js";
 import { openPalette } from "./palette.js";
@@ -29,6 +29,7 @@ export function pageActions(shortcuts) {
     usage: goTo("/usage"),
     insight: goTo("/why"),
     theme: () => nextTheme(),
+    "time-zone": () => chooseTimeZone(),
     help: () => showHelp(shortcuts),
     close: () => false,
   };
@@ -60,6 +61,12 @@ function openRow() {
 
 function linkOfRow(row) {
   return row.matches("a[href]") ? row : row.querySelector("a[href]");
+}
+
+/** Choose the time zone, and come back to this very view. */
+function chooseTimeZone() {
+  const back = location.pathname + location.search + location.hash;
+  location.assign(`/time-zone?${new URLSearchParams({ back, ...carriedParameters() })}`);
 }
 
 /** Star the session of the clicked button, of the focused row, or of this page. */

@@ -40,6 +40,12 @@ export function startFilters() {
   form.addEventListener("submit", () => clearTimeout(timer));
 }
 
+/** Suggest the browser's own time zone. */
+export function fillBrowserZone() {
+  const box = document.querySelector("input[data-browser-zone]");
+  if (box !== null && box.value === "") box.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+}
+
 /** The URL that submitting a form would open, without empty fields. */
 function filterUrl(form) {
   const url = new URL(form.action);

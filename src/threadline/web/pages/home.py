@@ -405,8 +405,8 @@ def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child
         notes.append(el("p", f"Amounts exclude {charges} without a known price. ", models))
     if problems:
         link = el("a", "details", href=urls.build_url(urls.DOCTOR))
-        kinds = ", ".join(list(problems)[:3])
-        notes.append(el("p", f"{count(sum(problems.values()), 'problem')} in transcripts ({kinds}) · ", link))
+        number = sum(problems.values())
+        notes.append(el("p", f"{count(number, 'problem')} found while indexing, mostly in damaged lines · ", link))
     table = render_table(
         "Totals", columns, [[name, *cells] for name, cells in figures], kind="glance", hidden_caption=True
     )
