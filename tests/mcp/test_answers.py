@@ -235,6 +235,26 @@ def test_no_answer_ends_inside_a_token(tmp_path: Path) -> None:
     assert "deploy …" in answers.session(FIRST)
 
 
+def test_secrets_of_large_sessions(home: Path) -> None:
+    """Of a session that takes long to search, quoted lines are searched at once, and the rest after the answer."""
+    rows = transcript(
+        prompt("Begin"),
+        call("Bash", f"export DB_PASSWORD='{SECRET}'", "ok"),
+        prompt("Again"),
+        reply(f"Try {SECRET} again."),
+        pen=Pen(session=OTHER, cwd="/work/app"),
+    )
+    write(home / f"projects/-work-app/{OTHER}.jsonl", *rows)
+    answers = Answers(partial(threadline.open, home), Path("/work/app"), Settings(), learn_at_once=0)
+    assert SECRET not in answers.session(OTHER, turn=1)
+    answers = Answers(partial(threadline.open, home), Path("/work/app"), Settings(), learn_at_once=0)
+    assert SECRET in answers.session(OTHER, turn=2)  # nothing in this turn says that it is a password
+    assert answers.learn_more(0)
+    while answers.learn_more():
+        pass
+    assert "Try <secret-1> again." in answers.session(OTHER, turn=2)
+
+
 def test_hostile_text_stays_between_the_markers(answers: Answers) -> None:
     """It cannot end the quotation, and contains no control characters. Markers differ from answer to answer."""
     answer = answers.session(SECOND)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from threadline.web import Access
 
 _NO_PROGRESS = 1 << 62
+_LEARN_AT_ONCE = 300_000
+"""How many bytes of a session are searched for secrets before the first answer about it; the rest is afterwards."""
 _ADDRESS, _PATH = "127.0.0.1", "/mcp"
 _TOKEN_VARIABLE = "THREADLINE_MCP_TOKEN"  # noqa: S105 - the name of the variable
 _MIN_TOKEN_LENGTH = 32
@@ -70,7 +72,9 @@ def mcp(*, project: str | None, no_redact: bool, is_http: bool, port: int | None
     scope = None if project == "all" else Path(project or ".").expanduser().resolve()
     if scope is not None and not scope.is_dir():
         raise NotFound(f"There is no folder {str(scope)!r}. Use --project all for the sessions of all projects.")
-    answers = Answers(partial(open_archive, homes, quiet_bytes=_NO_PROGRESS), scope, settings)
+    answers = Answers(
+        partial(open_archive, homes, quiet_bytes=_NO_PROGRESS), scope, settings, learn_at_once=_LEARN_AT_ONCE
+    )
     server = build_server(answers, __version__, prepare=True)
     if is_http:
         _serve_http(server, port or 0)

@@ -37,11 +37,15 @@ if TYPE_CHECKING:
     from threadline.load import Session
     from threadline.summary import SessionSummary
 
-_MAX_LEARNED_BYTES = 4_000_000
+_MAX_LEARNED_BYTES = 20_000_000
 """Of larger transcripts, only the lines that are quoted are searched for secrets, with the lines before them."""
 _MAX_HITS = 50
 _MAX_AGE_SECONDS = 10.0
 _LINES_BEFORE = 3
+_MAX_BYTES_BEFORE = 40_000
+_LINES_AT_ONCE = 8
+_MAX_TURN_BYTES = 200_000
+"""How much of a turn is searched for secrets, and may be quoted: three times the largest answer."""
 _PROMPT_LENGTH = 200
 _SNIPPET_LENGTH = 400
 _WIDTH = 120
@@ -61,6 +65,7 @@ class _HasProject(Protocol):
 _Causes = tuple[Decimal | None, Sequence[CostCause], Sequence[CauseGroup]]
 """A total, the largest causes, and groups of causes."""
 _Item = TypeVar("_Item")
+_Text = TypeVar("_Text", str, bytes)
 _Row = TypeVar("_Row", bound=_HasProject)
 
 
@@ -76,15 +81,28 @@ class Answers:
 
     `open_archive` opens what to answer from. `project` is a directory: sessions that were started in it or below it
     count. With None, all sessions do. `redact` are the settings of redaction, as in exports; None switches it off.
+
+    A value that only another line reveals as a secret is removed once that line was searched. Before a session is
+    answered about, `learn_at_once` bytes of it are; `learn_more` searches the rest.
     """
 
-    def __init__(self, open_archive: Callable[[], Archive], project: Path | None, redact: Settings | None) -> None:
+    def __init__(
+        self,
+        open_archive: Callable[[], Archive],
+        project: Path | None,
+        redact: Settings | None,
+        *,
+        learn_at_once: int = 4_000_000,
+    ) -> None:
         self._open_archive = open_archive
         self._archive: Archive | None = None
         self._opened = 0.0
         self._project = os.path.normpath(project) if project is not None else None
         self._redactor = SessionRedactor(redact) if redact is not None else None
+        self._learn_at_once = learn_at_once
         self._learned: dict[str, int] = {}
+        self._pending: dict[str, list[bytes]] = {}
+        self._progress: dict[str, int] = {}
         self._sessions: dict[Path, tuple[tuple[int, int], Session]] = {}
         self._preparation = InsightPreparation(lambda _display: open_archive())
 
@@ -180,7 +198,7 @@ class Answers:
             answer.say(f"{left:,} older results.", after=True)
         return str(answer)
 
-    def file_history(self, path: str, limit: int = 10, max_tokens: int = 3000) -> str:
+    def file_history(self, path: str, limit: int = 5, max_tokens: int = 3000) -> str:
         """The edits of a file by any session, newest first, as diffs."""
         log = self._in_scope(lambda most: self.archive.file_log(path, limit=most), limit).rows
         answer = self._answer(max_tokens)
@@ -249,7 +267,7 @@ class Answers:
         return str(answer)
 
     def _session_causes(self, session: str, by: str | None, limit: int) -> _Causes:
-        attribution = self.archive.attribution(str(self._load(session).id))
+        attribution = self.archive.attribution(self._load(session))
         groups = group_rows(attribution.rows, by) if by is not None else []
         return attribution.amount, attribution.rows[:limit], groups
 
@@ -323,6 +341,7 @@ class Answers:
         )
         answer.quote(f"{session.title.text}\n{session.path}")
         for turn, act in turns:
+            self._learn_lines(entry.raw for entry in turn.entries[:1])
             text = one_line(act.text, _PROMPT_LENGTH)
             place = f" line {turn.entries[0].place.line}" if turn.entries else ""
             if not answer.quote(f"turn {turn.number}{place}  {self._time(turn.started)}  {act.kind}: {text}"):
@@ -336,12 +355,12 @@ class Answers:
         answer.say(f"Turn {number} of {_session_name(session)}.")
         for turn in session.turns:
             if turn.number == number:
-                self._learn_lines(entry.raw for entry in turn.entries)
+                self._learn_lines(_first_bytes((entry.raw for entry in turn.entries), _MAX_TURN_BYTES))
                 if turn.entries:
                     first, last = turn.entries[0].place, turn.entries[-1].place
                     answer.quote(f"{_short_place(first)} to line {last.line}")
-        lines = session_to_text(session, options, find_notifications(session), [], session.costs)
-        answer.quote("\n".join(lines))
+        text = session_to_text(session, options, find_notifications(session), [], session.costs)
+        answer.quote("\n".join(_first_bytes(text, _MAX_TURN_BYTES)))
 
     def _add_entry(self, answer: Answer, session: Session, text: str) -> None:
         name, _, line = text.rpartition(":")
@@ -476,15 +495,38 @@ class Answers:
         return Answer(max_tokens, redactor.redactor.redact if redactor is not None else str)
 
     def _learn_session(self, session: Session) -> None:
-        """Search all transcripts of a session for secrets, so that each is removed wherever it occurs."""
+        """Search the transcripts of a session for secrets, so that each is removed wherever it occurs.
+
+        What takes long is left for `learn_more`.
+        """
         if self._redactor is None:
             return
+        left = self._learn_at_once
         for agent in (session.main, *session.agents):
             path = str(agent.transcript)
-            size = sum(len(entry.raw) for entry in agent.entries)
-            if self._learned.get(path) != size and size <= _MAX_LEARNED_BYTES:
+            lines = [entry.raw for entry in agent.entries]
+            size = sum(map(len, lines))
+            if self._learned.get(path) == size or size > _MAX_LEARNED_BYTES:
+                continue
+            if size <= left:
+                left -= size
                 self._learned[path] = size
-                self._redactor.learn_all(_decode(entry.raw for entry in agent.entries))
+                self._redactor.learn_all(_decode(lines))
+            else:
+                self._pending[path] = lines
+
+    def learn_more(self, seconds: float = 0.05) -> bool:
+        """Search more lines of the sessions that were read for secrets; return whether there are more."""
+        deadline = monotonic() + seconds
+        while self._pending and monotonic() < deadline:
+            path, lines = next(iter(self._pending.items()))
+            done = self._progress.get(path, 0)
+            self._learn_lines(lines[done : done + _LINES_AT_ONCE])
+            self._progress[path] = done + _LINES_AT_ONCE
+            if self._progress[path] >= len(lines):
+                del self._pending[path], self._progress[path]
+                self._learned[path] = sum(map(len, lines))
+        return bool(self._pending)
 
     def _learn_lines(self, lines: Iterable[bytes]) -> None:
         if self._redactor is not None:
@@ -493,7 +535,7 @@ class Answers:
     def _learn_place(self, place: Place) -> None:
         end = place.offset + place.length
         if self._redactor is not None and place.length and self._learned.get(place.transcript, 0) < end:
-            start = max(0, place.offset - _MAX_LEARNED_BYTES // 100)
+            start = max(0, place.offset - _MAX_BYTES_BEFORE)
             with opened_in_home(place.transcript) as descriptor:
                 data = os.pread(descriptor, end - start, start)
             lines = data[: place.offset - start].split(b"\n")[1:][-_LINES_BEFORE - 1 :]
@@ -507,6 +549,15 @@ def _decode(lines: Iterable[bytes]) -> Iterator[Any]:
         except ValueError:
             if line.strip():
                 yield line.decode(errors="replace")
+
+
+def _first_bytes(lines: Iterable[_Text], size: int) -> Iterator[_Text]:
+    """Yield the first lines, up to the one that exceeds a size."""
+    for line in lines:
+        yield line
+        size -= len(line)
+        if size < 0:
+            return
 
 
 def _describe_cause(cause: CostCause) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
+from time import sleep
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -34,6 +35,7 @@ _Count = Annotated[int, Field(description="The largest number of results.", ge=1
 _Session = Annotated[str, Field(description="A session's id or the start of it, or `last`.")]
 _Since = Annotated[str | None, Field(description="2026-11-03, 7d, yesterday, last week.")]
 _MAX_ERROR_LENGTH = 1000
+_PAUSE_SECONDS = 0.01
 _LineNumber = Annotated[int | None, Field(ge=1)]
 
 
@@ -46,13 +48,27 @@ class _Tools:
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self._lock = Lock()
+        self._has_question = Event()
+        Thread(target=self._learn, name="threadline-learn", daemon=True).start()
 
     def _ask(self, question: Callable[..., str], *arguments: Any, **options: Any) -> str:
-        with self._lock:
-            try:
+        try:
+            with self._lock:
                 return question(*arguments, **options)
-            except Error as error:
-                raise ToolError(plain(str(error))[:_MAX_ERROR_LENGTH]) from error
+        except Error as error:
+            raise ToolError(plain(str(error))[:_MAX_ERROR_LENGTH]) from error
+        finally:
+            self._has_question.set()
+
+    def _learn(self) -> None:
+        """After each answer, search the sessions that it is about for secrets, in pauses between answers."""
+        while self._has_question.wait():
+            self._has_question.clear()
+            has_more = True
+            while has_more:
+                with self._lock:
+                    has_more = self._answers.learn_more()
+                sleep(_PAUSE_SECONDS)
 
     def search(
         self, query: Annotated[str, Field(description=_QUERY)], limit: _Count = 10, max_tokens: _Tokens = 2000
@@ -83,10 +99,10 @@ class _Tools:
     def file_history(
         self,
         path: Annotated[str, Field(description="The path of a file, or the end of it.")],
-        limit: _Count = 10,
+        limit: _Count = 5,
         max_tokens: _Tokens = 3000,
     ) -> str:
-        """Every edit of a file by any session, newest first, with the prompt that caused it."""
+        """The edits of a file by any session, newest first, with the prompt that caused each."""
         return self._ask(self._answers.file_history, path, limit, max_tokens)
 
     def blame(
