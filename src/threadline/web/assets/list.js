@@ -1,6 +1,7 @@
 // Lists that stay current: rows follow the transcripts, and filters apply while typing.
 
 import { fetchText, isAborted, parseHtml, RequestError } from "./fetch.js";
+import { setLastingStatus } from "./status.js";
 
 const TYPING_MS = 250;
 /** Milliseconds between two updates of a list while sessions grow. */
@@ -38,6 +39,13 @@ export function startFilters() {
   };
   form.addEventListener("input", (event) => apply(event.target instanceof HTMLSelectElement ? 0 : TYPING_MS));
   form.addEventListener("submit", () => clearTimeout(timer));
+}
+
+/** Say that a form takes a while: redacting a long session takes seconds. */
+export function announceSlowForms() {
+  for (const form of document.querySelectorAll("form[data-busy]")) {
+    form.addEventListener("submit", () => setLastingStatus(form.dataset.busy));
+  }
 }
 
 /** Suggest the browser's own time zone. */

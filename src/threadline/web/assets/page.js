@@ -8,7 +8,7 @@ import { ScrollHistory } from "./history.js";
 import { handleClicks, handleFeedKeys, handleKeys, readShortcuts } from "./keys.js";
 import { startLazyDetails } from "./lazy_details.js";
 import { Live, watchList } from "./live.js";
-import { fillBrowserZone, startFilters } from "./list.js";
+import { announceSlowForms, fillBrowserZone, startFilters } from "./list.js";
 import { MiniHead } from "./mini_head.js";
 import { ItemNavigation } from "./navigation.js";
 import { Panel } from "./panel.js";
@@ -37,6 +37,7 @@ function start() {
   followTheme();
   startFilters();
   fillBrowserZone();
+  announceSlowForms();
   if (LIST_PAGES.some((kind) => document.body.classList.contains(kind))) watchList();
 }
 

@@ -203,6 +203,7 @@ def _form(request: PageRequest, choice: ShareChoice, turns: int) -> Markup:
         action=request.path,
         method="get",
         class_="share-form",
+        data_busy="Redacting and checking. This takes some seconds for a long session.",
     )
 
 
