@@ -10,7 +10,7 @@ PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal $(OPT
 
 unexport PYTHONDONTWRITEBYTECODE # tests start hundreds of processes: without it, each compiles every module
 
-.PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep bench-sdk bench-compare fuzz docs clean
+.PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep bench-sdk bench-compare bench-lake fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline list --limit 1 >/dev/null 2>&1; \
@@ -27,6 +27,7 @@ test: $(VENV)/.test ## set up, then lint, types, layers and the quick tier of th
 	$(PYTEST) -m "$(QUICK)"
 
 test-all: check $(VENV)/.interop ## the same with every test: browser, real data, crashes, slow ones; properties with random seeds
+	-@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lake-test]' # S3 and Sail; without, skipped
 	$(PYTEST) --hypothesis-profile=ci
 
 check: $(VENV)/.test ## lint, types, layers
@@ -73,6 +74,10 @@ bench-compare: $(VENV)/.bench ## compare with another checkout: make bench-compa
 
 bench-keep: $(VENV)/.bench ## size and speed of a keep over ten days beside restic, borg and tar | zstd, where they are there
 	PYTHONPATH=. $(BIN)/python bench/keep.py $(OPTIONS)
+
+bench-lake: $(VENV)/.bench ## how fast a lake is filled and built beside the index, on 200 MB and 2 GB
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lake]'
+	PYTHONPATH=. $(BIN)/python bench/lake.py $(OPTIONS)
 
 fuzz: $(VENV)/.test ## look for bytes that break the reader (coverage-guided where atheris installs)
 	-$(BIN)/pip install --quiet --disable-pip-version-check atheris

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         TIME_COLUMNS,
         ColumnKind,
         declared_kind,
-        read_table,
+        read_tables,
         schema_columns,
         table_descriptions,
     )
@@ -63,7 +63,7 @@ __getattr__ = lazy_exports(
             "ColumnKind",
             "TIME_COLUMNS",
             "declared_kind",
-            "read_table",
+            "read_tables",
             "schema_columns",
             "table_descriptions",
         ],

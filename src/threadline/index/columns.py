@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from enum import Enum
 from pathlib import Path
@@ -91,12 +91,15 @@ def declared_kind(column: str, declared: str | None) -> ColumnKind:
     return _KIND_OF_NAME.get(column) or _KIND_OF_DECLARATION.get(declared or "", ColumnKind.NOTHING)
 
 
-def read_table(index: Path, name: str) -> Iterator[Sequence[Any]]:
-    """All rows of a table or view of an index, with the columns that `schema_columns` lists.
+def read_tables(index: Path, names: Iterable[str]) -> dict[str, list[Sequence[Any]]]:
+    """All rows of tables and views of an index, with the columns that `schema_columns` lists.
 
     Raises:
         Unreadable: there is no index, or it is damaged.
     """
     with closing(open_read_only(index)) as connection:
         connection.row_factory = None
-        yield from connection.execute(f'SELECT * FROM "{name}"')  # noqa: S608 - the schema's own names
+        return {
+            name: connection.execute(f'SELECT * FROM "{name}"').fetchall()  # noqa: S608 - the schema's own names
+            for name in names
+        }

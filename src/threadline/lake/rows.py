@@ -21,7 +21,7 @@ from threadline import __version__
 from threadline.account import with_origin
 from threadline.errors import Error
 from threadline.find import look
-from threadline.index import Index, extract_fields, read_table
+from threadline.index import Index, extract_fields, read_tables
 from threadline.lake.bronze import FileVersion, Source
 from threadline.lake.tables import (
     DAY_COLUMNS,
@@ -77,8 +77,8 @@ class _SourceReader:
         self._projects = {
             project.name: self._project_of_folder(project.folder) or project.name for project in found.projects
         }
-        raw = {name: list(read_table(index, name)) for name in INDEX_TABLES}
-        transcripts = {row[0]: str(row[1]) for row in read_table(index, "transcripts")}
+        raw = read_tables(index, [*INDEX_TABLES, "transcripts"])
+        transcripts = {row[0]: os.fsdecode(row[1]) for row in raw.pop("transcripts")}
         self._transcript_numbers = {
             number: stable_number(self._source.machine, self._files[path].home, self._files[path].path)
             for number, path in transcripts.items()

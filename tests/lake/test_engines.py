@@ -1,0 +1,101 @@
+"""A lake in loopback S3, built on Sail: the same rows as in a folder, built on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.lake.machines import make_homes, push, session_id, write_session
+from tests.lake.test_build import assert_equal_usage, snapshot
+from tests.redact.test_oracle import findings, scanner
+
+pytest.importorskip("obstore", reason="needs the extra lake")
+pytest.importorskip("pyiceberg", reason="needs the extra lake")
+
+from threadline.errors import Unreadable
+from threadline.lake import Bucket, Policy, build_lake, create_lake, forget_sources, select_sources
+
+pytestmark = pytest.mark.slow
+BUCKET = "s3://team-bucket"
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URI of a bucket on loopback."""
+    server_module = pytest.importorskip("moto.server", reason="needs the extra lake-test")
+    boto3 = pytest.importorskip("boto3", reason="needs the extra lake-test")
+    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="team-bucket")
+        yield f"{BUCKET}/lake"
+    finally:
+        server.stop()
+
+
+@pytest.mark.filterwarnings("ignore")  # of moto, boto and pyspark
+def test_s3_and_sail_give_the_same_rows(tmp_path: Path, s3: str, demo_home: Path) -> None:
+    """Five machines push to S3, and Sail builds: the tables equal those in a folder, and usage that of one machine."""
+    pytest.importorskip("pysail", reason="needs the extra lake-test")
+    homes = make_homes(tmp_path / "homes", demo_home)
+    lakes = [Bucket(s3), Bucket(str(tmp_path / "lake"))]
+    for lake in lakes:
+        for number, home in enumerate(homes, 1):
+            push(lake, [home], number)
+    build_lake(lakes[0], engine="sail")
+    build_lake(lakes[1], jobs=1)
+    assert snapshot(lakes[0]) == snapshot(lakes[1])
+    assert_equal_usage(lakes[0], homes)
+    forget_sources(lakes[0], select_sources(lakes[0], sessions=[session_id(4)]))
+    assert not any(session_id(4).encode() in lakes[0].get(entry.path) for entry in lakes[0].list("silver"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_wrong_bucket_is_an_error_with_advice(s3: str) -> None:
+    """A bucket that does not exist, and refused access, are sentences that say what to check."""
+    del s3
+    with pytest.raises(Unreadable, match="There is no such bucket"):
+        create_lake(Bucket("s3://no-such-bucket/lake"), Policy.FULL)
+
+
+@pytest.mark.skipif(scanner() is None, reason="kingfisher-bin is not installed")
+@pytest.mark.parametrize("policy", [Policy.REDACTED, Policy.METRICS])
+def test_another_scanner_finds_no_secret_in_any_object(tmp_path: Path, policy: Policy) -> None:
+    """Kingfisher finds planted secrets in the home, and none in any object of a lake that forbids them."""
+    secrets = ["ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j", "AKIA" + "QYLPMN5HFIQR7XYA"]
+    home = tmp_path / "home"
+    write_session(home, 1, text=f"the tokens are {' and '.join(secrets)}")
+    lake = Bucket(str(tmp_path / "lake"))
+    create_lake(lake, policy)
+    assert push(lake, [home], accepted=policy).sessions == 1
+    build_lake(lake, jobs=1)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for number, path in enumerate(sorted(lake.folder.rglob("*"))):
+        if path.is_file():
+            (plain / f"{number}.txt").write_bytes(_readable(path))
+    assert not any(secret.encode() in path.read_bytes() for path in plain.iterdir() for secret in secrets)
+    assert findings(home)
+    assert findings(plain) == []
+
+
+def _readable(path: Path) -> bytes:
+    """The content of an object as text."""
+    if path.suffix == ".zst":
+        import zstandard  # noqa: PLC0415 - here only
+
+        return zstandard.ZstdDecompressor().decompress(path.read_bytes())
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 - here only
+
+        return repr(pq.read_table(path).to_pylist()).encode()
+    return path.read_bytes()
