@@ -1457,6 +1457,7 @@ class Archive:
         """
         from threadline.insight import COST_SORTS, TOOL_KEYS, TOOL_SORTS, add_up_calls, select_tool_groups
         from threadline.model.calls import ToolGroups
+        from threadline.parallel import relaxed_gc
 
         (key,) = parse_names("by", by, TOOL_KEYS)
         order = parse_names("sort", sort, TOOL_SORTS)[0] if sort is not None else None
@@ -1464,11 +1465,12 @@ class Archive:
             raise BadQuery(f"Sorting by {order} needs costs. Ask for them, or sort by something else.")
         names = parse_names("tools", tools)
         chosen = self._call_filter(None, session, project, since, until, None)
-        result_costs = self._result_costs(project) if costs else None
-        index = self.open_index()
-        unstored = self._store_outcomes(index, chosen) if key == "command" else ()
-        calls = index.tool_calls(chosen, key, self.zone, names, unstored=unstored)
-        groups = add_up_calls(calls, result_costs, key)
+        with relaxed_gc():
+            result_costs = self._result_costs(project) if costs else None
+            index = self.open_index()
+            unstored = self._store_outcomes(index, chosen) if key == "command" else ()
+            calls = index.tool_calls(chosen, key, self.zone, names, unstored=unstored)
+            groups = add_up_calls(calls, result_costs, key)
         shown = select_tool_groups(groups, key, order, check_limit(limit))
         return ToolGroups(shown, len(groups) - len(shown))
 
@@ -1536,11 +1538,13 @@ class Archive:
         """
         from threadline.archive.outcomes import group_outcomes
         from threadline.insight import OUTCOME_KEYS
+        from threadline.parallel import relaxed_gc
 
         (key,) = parse_names("by", by, OUTCOME_KEYS)
-        report = self._outcome_report(session, project, since, until, repo)
-        ledger = self.ledger(calls=False, session=session, project=project, since=since, until=until)
-        return group_outcomes(report, ledger, key, self.zone, check_limit(limit))
+        with relaxed_gc():
+            report = self._outcome_report(session, project, since, until, repo)
+            ledger = self.ledger(calls=False, session=session, project=project, since=since, until=until)
+            return group_outcomes(report, ledger, key, self.zone, check_limit(limit))
 
     def _outcome_report(
         self,
