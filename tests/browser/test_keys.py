@@ -267,6 +267,28 @@ def link(visit: Visitor) -> None:
     expect(other.locator(f'[id="{anchor}"]')).to_be_visible()
 
 
+@checks("star")
+def star(visit: Visitor) -> None:
+    """The key stars the session, and removes the star."""
+    page = visit(SHORT)
+    button = page.locator("button.star").first
+    page.keyboard.press("*")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("*")
+    expect(button).to_have_attribute("aria-pressed", "false")
+
+
+@checks("copy-block")
+def copy_block(visit: Visitor) -> None:
+    """The first block of the current entry is copied."""
+    page = visit(f"{LONGEST}?calls=full")
+    block = page.locator(".feed article:has(pre:not(.numbers))").first
+    block.focus()
+    page.evaluate("id => location.replace(`#${id}`)", block.get_attribute("id"))
+    page.keyboard.press("Y")
+    assert clipboard(page, "Block copied")
+
+
 @checks("copy-markdown")
 def markdown(visit: Visitor) -> None:
     """The Markdown of the item."""

@@ -220,7 +220,9 @@ def refusal(reason: str, status: HTTPStatus, *, is_data: bool = False) -> Respon
     if is_data:
         return Response(encode_json({"error": reason}), status, media_type="application/json")
     brand = el("p", icon("thread"), "threadline", class_="brand")
-    main = join((brand, el("h1", _HEADINGS.get(status, status.phrase)), el("p", reason)))
+    heading = _HEADINGS.get(status, status.phrase)
+    note = el("p", f"{status.value} {status.phrase}", class_="note")
+    main = join((brand, el("h1", heading), el("p", reason), note))
     style = el("link", rel="stylesheet", href=_STYLE_PATH)
     return HTMLResponse(str(render_page(f"{status.phrase} · threadline", main, kind="refused", head=style)), status)
 
