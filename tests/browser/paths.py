@@ -56,6 +56,11 @@ SESSIONS = {
     "todos": f"{SHORT}/todos",
     "share": f"{SHORT}/share?format=md&preview=1",
     "session-waste": f"{LONGEST}/waste?min=0",
+    "session-cost": f"{LONGEST}/cost",
+    "session-context": f"{LONGEST}/context/end",
+    "session-timeline": f"{LONGEST}/timeline",
+    "session-agents": f"{LONGEST}/agents",
+    "session-changes": f"{LONGEST}/changes",
     "session-outcomes": f"{LONGEST}/outcomes",
 }
 ALL = {**LISTS, **SESSIONS}

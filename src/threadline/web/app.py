@@ -49,9 +49,10 @@ from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
 from threadline.web.response import JSON_SUFFIX, build_response, find_asset, json_response
 from threadline.web.session.agents import agents_page
+from threadline.web.session.changes import changes_page
 from threadline.web.session.cost import context_page, session_cost_page
 from threadline.web.session.insight import session_outcomes_page, session_waste_page, session_why_page
-from threadline.web.session.page import session_frame_page, session_page
+from threadline.web.session.page import agent_entries_page, session_frame_page, session_page
 from threadline.web.session.parts import (
     call_page,
     entry_page,
@@ -121,6 +122,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.PALETTE, palette_page, needs_homes=True),
     PageRoute(_SESSION, session_page, on_missing=orphan_page),
     PageRoute(f"{_SESSION}/agent/{{agent}}", session_page, on_missing=orphan_page),
+    PageRoute(f"{_SESSION}/agent/{{agent}}/entries", agent_entries_page),
     PageRoute(f"{_SESSION}/part/{{number}}", section_page),
     PageRoute(f"{_SESSION}/about", session_frame_page),
     PageRoute(f"{_SESSION}/shape", sections_page, on_missing=gone_page),
@@ -134,6 +136,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/markdown", markdown_page),
     PageRoute(f"{_SESSION}/along", session_usage_page),
     PageRoute(f"{_SESSION}/agents", agents_page),
+    PageRoute(f"{_SESSION}/changes", changes_page),
     PageRoute(f"{_SESSION}/cost", session_cost_page),
     PageRoute(f"{_SESSION}/timeline", timeline_page),
     PageRoute(f"{_SESSION}/context/{{anchor}}", context_page),

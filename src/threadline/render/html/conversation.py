@@ -146,6 +146,10 @@ class ConversationRenderer:
             self._article(items[index], items[index - 1] if index else None, index + 1, size, depth) for index in chosen
         )
 
+    def first_articles(self, limit: int) -> Markup:
+        """The first articles, for showing below the call that started the agent."""
+        return self._articles(self.items, range(min(limit, len(self.items))), 1)
+
     @property
     def unlinked(self) -> list[Agent]:
         """The agents that are not linked to a call. They are shown at the end of the main agent's page."""
@@ -310,8 +314,15 @@ class ConversationRenderer:
             if depth < _MAX_DEPTH
             else ()
         )
-        if depth >= _MAX_DEPTH or (self._inline is not None and len(items) > self._inline):
+        is_long = self._inline is not None and len(items) > self._inline
+        if depth >= _MAX_DEPTH or (is_long and page is None):
             return el("div", el("p", *line, class_="line"), link, class_="agent", data_agent=str(agent.id))
+        if is_long and page is not None:
+            path, mark, query = page.partition("?")
+            source = f"{path}/entries{mark}{query}"
+            place = el("p", el("a", f"Show {count(len(items), 'entry', 'entries')}", href=page), class_="aside")
+            unloaded = el("details", el("summary", *line, class_="line"), place, data_src=source)
+            return el("div", unloaded, link, class_="agent", data_agent=str(agent.id))
         drawn = self._articles(items, range(len(items)), depth + 1)
         # A filter for failures opens the agents that contain them.
         is_open = self.scene.view.agents is AgentDetail.FULL or (self.scene.view.errors and bool(items))

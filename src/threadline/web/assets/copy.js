@@ -34,6 +34,7 @@ export function startCopyButtons() {
     if (kind === "link") copyText(element.href, "Link");
     else if (kind === "markdown") copyFromUrl(element.href, "Redacted Markdown");
     else if (kind === "file") copyFromUrl(element.href, "File");
+    else if (kind === "patch") copyFromUrl(element.href, "Patch");
     else copyText(document.getElementById(kind)?.textContent ?? "", "Command");
   });
 }

@@ -21,7 +21,7 @@ from threadline.render.html import (
 from threadline.web import urls
 from threadline.web.pages.forms import FormField, filter_form, form_on_error, pager, parse_range
 from threadline.web.pages.lists import common_fields, session_link
-from threadline.web.request import Page
+from threadline.web.request import Page, PlainText
 
 if TYPE_CHECKING:
     from threadline.model.edits import FileEdit
@@ -37,8 +37,8 @@ def _fields(request: PageRequest) -> list[FormField]:
 
 
 @form_on_error("File history", _fields, "limit")
-def file_log_page(request: PageRequest) -> Page:
-    """The edits of a file that match the filters, newest first, as diffs."""
+def file_log_page(request: PageRequest) -> Page | PlainText:
+    """The edits of a file that match the filters, newest first, as diffs; with `patch`, as a patch."""
     archive = request.archive
     zone = request.zone()
     shown = parse_range(request, _EDITS_PER_PAGE)
@@ -60,13 +60,15 @@ def file_log_page(request: PageRequest) -> Page:
     edits = edits[: shown.limit]
     paths = {edit.path for edit in edits}
     single = next(iter(paths)) if len(paths) == 1 else None
+    if request.flag("patch"):
+        return PlainText("".join(edit.diff for edit in reversed(edits)), "text/x-patch")
     titles = archive.titles({str(edit.session) for edit in edits if edit.session is not None})
     main = join(
         (
             el(
                 "div",
                 el("h1", f"Edits of {shorten(single, 300)}" if single else "File history"),
-                facts_row(_summarize(path, single)),
+                facts_row([*_summarize(path, single), *([_patch_link(request)] if edits else [])]),
                 time_zone_note(zone),
                 class_="head",
             ),
@@ -82,6 +84,11 @@ def file_log_page(request: PageRequest) -> Page:
         "more": more,
     }
     return Page(shorten(f"Edits of {single}", 80) if single else "File history", "files", main, data)
+
+
+def _patch_link(request: PageRequest) -> Child:
+    """A link that copies the edits of this page as a patch, oldest first."""
+    return el("a", "Copy as patch", href=request.url_with(patch=True), data_copy="patch")
 
 
 def _summarize(path: str | None, single: str | None) -> list[Child]:

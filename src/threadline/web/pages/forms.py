@@ -13,13 +13,12 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.render import shorten, visible
 from threadline.render.html import EMPTY, Child, el, join
-from threadline.web.request import Page
+from threadline.web.request import Page, PageFunction, PageResult
 from threadline.web.urls import carried_inputs, hidden_inputs, json_path
 
 if TYPE_CHECKING:
     from threadline.web.request import PageRequest
 
-    _ListPage = Callable[[PageRequest], Page]
 
 ALL = "all"
 """The value of a field that filters nothing."""
@@ -140,12 +139,12 @@ def _filter_chips(request: PageRequest, fields: Sequence[FormField]) -> Markup:
 
 def form_on_error(
     title: str, fields: Callable[[PageRequest], Iterable[FormField]], *preserve: str
-) -> Callable[[_ListPage], _ListPage]:
+) -> Callable[[PageFunction], PageFunction]:
     """Decorate a page to show its form and the error if it rejects a value; `preserve` is as in `filter_form`."""
 
-    def decorate(page: _ListPage) -> _ListPage:
+    def decorate(page: PageFunction) -> PageFunction:
         @wraps(page)
-        def page_or_form(request: PageRequest) -> Page:
+        def page_or_form(request: PageRequest) -> PageResult:
             try:
                 return page(request)
             except BadQuery as error:

@@ -271,6 +271,7 @@ def _action_links(head: SessionHead) -> Markup:
         else None,
         star_button(session_id, annotation) if is_main else None,
         el("a", icon("state"), "Files at the end", href=links.below("state", "end")),
+        el("a", icon("state"), "Changes", href=links.below("changes"), title="What this session changed, as diffs"),
         class_="copying",
     )
 

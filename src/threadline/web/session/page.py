@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 LONG_BYTES = 6 * 1024 * 1024
 """A main transcript of this size takes noticeably long to read."""
+_MAX_INLINE = 80
+"""How many entries of an agent are shown below its call; its own page has all."""
 FILLED_SECTIONS = 3
 """How many sections a page is sent with: the requested one and its neighbours."""
 _MAX_QUICK_BYTES, _MAX_QUICK_FILES = 4 * 1024 * 1024, 60
@@ -117,6 +119,17 @@ def session_page(request: PageRequest) -> PageResult:
         attributes=_main_attributes(opened, window.part),
         after=ENTRY_TOOLS,
     )
+
+
+def agent_entries_page(request: PageRequest) -> Fragment:
+    """The first entries of an agent, for showing them below the call that started it."""
+    opened = open_session(request)
+    items, links = opened.drawing.renderer.items, opened.view.links
+    rest = len(items) - _MAX_INLINE
+    more = el("p", el("a", f"{count(rest, 'more entry', 'more entries')}", href=links.this_page()), class_="more")
+    main = join((opened.drawing.renderer.first_articles(_MAX_INLINE), more if rest > 0 else EMPTY))
+    data = [{"anchor": placed.anchor, "kind": placed.kind} for placed in items[:_MAX_INLINE]]
+    return Fragment("Agent", "part", main, data, is_bare=True)
 
 
 def session_frame_page(request: PageRequest) -> PageResult:
