@@ -27,7 +27,6 @@ test: $(VENV)/.test ## set up, then lint, types, layers and the quick tier of th
 	$(PYTEST) -m "$(QUICK)"
 
 test-all: check $(VENV)/.interop ## the same with every test: browser, real data, crashes, slow ones; properties with random seeds
-	-@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lake-test]' # S3 and Sail; without, skipped
 	$(PYTEST) --hypothesis-profile=ci
 
 check: $(VENV)/.test ## lint, types, layers
@@ -105,6 +104,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml
 # Libraries that read exports. Tests that need one are skipped without it. Of Harbor, which needs Python 3.12, only the models are used.
 $(VENV)/.interop: $(VENV)/.test
 	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop]'
+	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lake-test]' # S3 and Sail on loopback
 	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python 'harbor>=0.25,<0.26'
 	@touch $@
 

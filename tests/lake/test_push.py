@@ -179,3 +179,16 @@ def test_damage_in_the_lake_is_reported(tmp_path: Path) -> None:
     bucket.delete([entry.path])
     with pytest.raises(Unreadable, match="is missing"):
         contents(bucket)
+
+
+def test_repair_pushes_damaged_sessions_again(tmp_path: Path) -> None:
+    """With `repair`, a session whose object is damaged is pushed again, and the others are not."""
+    home = tmp_path / "home"
+    paths = [write_session(home, number) for number in (1, 2)]
+    bucket = Bucket(str(tmp_path / "lake"))
+    push(bucket, [home])
+    entry = next(iter(bucket.list(DATA)))
+    bucket.put(entry.path, bucket.get(entry.path)[:-9])
+    assert push(bucket, [home]).sessions == 0
+    assert push(bucket, [home], repair=True).sessions == 1
+    assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes() for path in paths}

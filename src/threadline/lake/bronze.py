@@ -160,7 +160,8 @@ def decompress(data: bytes, path: str) -> bytes:
         return zstandard.ZstdDecompressor().decompress(data)
     except zstandard.ZstdError as error:
         raise Unreadable(
-            f"The object {path!r} is damaged ({error}). Delete it, then run `threadline lake push` on its machine."
+            f"The object {path!r} is damaged ({error}). Run `threadline lake push --repair` on the machine that pushed"
+            " it."
         ) from None
 
 
@@ -315,7 +316,7 @@ class SegmentReader:
         if sha256(data).hexdigest() != file.digest:
             raise Unreadable(
                 f"The bytes of {file.path!r} in the lake {self._bucket.uri!r} do not match their hash. Run `threadline"
-                " lake push --verify` on the machine that pushed them."
+                " lake push --repair` on the machine that pushed them."
             )
         return data
 
@@ -326,7 +327,7 @@ class SegmentReader:
             except NotFound:
                 raise Unreadable(
                     f"The object {self._bucket.location(path)!r} is missing. If a push or `lake forget` is running, try"
-                    " again when it is done."
+                    " again later. Otherwise run `threadline lake push --repair` on the machine that pushed it."
                 ) from None
         return self._objects[path]
 

@@ -35,10 +35,12 @@ from threadline.lake.bronze import (
     FileVersion,
     Policy,
     Segment,
+    SegmentReader,
     compress,
     decompress,
     encode_batch,
     forgotten_sessions,
+    group_sources,
     latest_versions,
     list_batches,
     make_id,
@@ -64,13 +66,14 @@ class PushOptions(Struct, frozen=True):
     """What to push as whom.
 
     `projects` are parts of project paths and `sessions` starts of session ids to leave out. `accepted` is the policy
-    that the user has accepted.
+    that the user has accepted. With `repair`, sessions whose objects are missing or damaged are pushed again.
     """
 
     person: str
     projects: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     accepted: Policy | None = None
+    repair: bool = False
     batch_bytes: int = BATCH_BYTES
 
 
@@ -160,12 +163,16 @@ class _Push:
         self._forgotten = forgotten_sessions(bucket)
         self._redaction = _redaction_settings(self._info.policy)
         self._batches: list[Batch] = []
+        self._damaged: set[str] = set()
+        """Objects that were deleted because they, or others of their session, are damaged."""
         self._pending: list[FileVersion] = []
         self._pending_bytes = 0
         self._uploaded: dict[str, str] = {}
         self.result = PushResult(machine.id, options.person, self._info.policy)
         self._read_batches()
         self._check_policy()
+        if options.repair:
+            self._delete_damaged()
 
     def run(self, sessions: Iterable[_LocalSession], progress: Callable[[int], None]) -> None:
         """Push the sessions."""
@@ -192,7 +199,22 @@ class _Push:
             read_batch(self._bucket, self._machine.id, number) for number in numbers if number not in known
         ]
         self._batches.sort(key=lambda batch: batch.number)
-        self._latest = {id_: file for id_, (_, file) in latest_versions(self._batches).items()}
+        self._latest = {
+            id_: file
+            for id_, (_, file) in latest_versions(self._batches).items()
+            if not any(segment.object in self._damaged for segment in file.segments)
+        }
+
+    def _delete_damaged(self) -> None:
+        """Delete the objects of sessions that cannot be read, so that they are pushed again."""
+        for source in group_sources(self._batches).values():
+            try:
+                for _file in SegmentReader(self._bucket).read(source):
+                    pass
+            except Unreadable:
+                self._damaged |= {segment.object for file in source.files for segment in file.segments}
+        self._bucket.delete(sorted(self._damaged))
+        self._read_batches()
 
     def _check_policy(self) -> None:
         policy = self._info.policy

@@ -55,6 +55,7 @@ def init(uri: str, *, policy: str, change_policy: bool, output: str) -> int:
     "--exclude-session", "sessions", multiple=True, metavar="ID", help="Leave out sessions whose id starts with ID."
 )
 @click.option("--accept", type=_POLICIES, help="Accept the lake's policy, before the first push or after a change.")
+@click.option("--repair", is_flag=True, help="Read everything back, and push sessions with damaged objects again.")
 @home_option
 @output_options
 def push(
@@ -64,6 +65,7 @@ def push(
     projects: tuple[str, ...],
     sessions: tuple[str, ...],
     accept: str | None,
+    repair: bool,
     homes: tuple[str, ...],
     output: str,
 ) -> int:
@@ -76,7 +78,7 @@ def push(
     with open_archive(homes, index=False, require_home=True) as archive:
         found = archive.look()
         options = lakes.PushOptions(
-            person or lakes.default_person(), projects, sessions, lakes.Policy(accept) if accept else None
+            person or lakes.default_person(), projects, sessions, lakes.Policy(accept) if accept else None, repair
         )
         total = sum(transcript.size for home in found for transcript in home.transcripts)
         with out.progress_bar("Pushing", total, rate=True) as advance:
@@ -86,7 +88,7 @@ def push(
                 if not sys.stdin.isatty() or not click.confirm(f"{question} Push now?", err=True):
                     raise
                 accepted = lakes.read_lake(bucket).policy
-                options = lakes.PushOptions(options.person, projects, sessions, accepted)
+                options = lakes.PushOptions(options.person, projects, sessions, accepted, repair)
                 result = lakes.push_sessions(bucket, found, this_machine(), options, advance)
     return _report_push(result, output)
 
@@ -119,19 +121,23 @@ def status(uri: str, *, output: str) -> int:
     bucket = lakes.Bucket(uri)
     info = lakes.read_lake(bucket)
     rows = lakes.read_machines(bucket)
+    commit = lakes.read_commit(bucket)
+    built = commit.batches if commit is not None else {}
+    records = [{**asdict(row), "built": built.get(row.machine, 0)} for row in rows]
     if output == "json":
-        out.print_json({"uri": bucket.uri, **asdict(info), "machines": [asdict(row) for row in rows]})
+        out.print_json({"uri": bucket.uri, **asdict(info), "machines": records})
     elif output != "table":
-        out.print_rows(map(asdict, rows), output)
+        out.print_rows(records, output)
     else:
         click.echo(f"  lake    {plain(bucket.uri)}\n  policy  {info.policy}: {lakes.POLICIES[info.policy]}\n")
         if rows:
-            headings = ("person", "machine", "sessions", "size", "batches", "last push")
+            headings = ("person", "machine", "sessions", "size", "batches", "built", "last push")
+            counts = [(f"{row.batches:,}", f"{built.get(row.machine, 0):,}") for row in rows]
             cells = [
-                (row.person, row.machine, f"{row.sessions:,}", format_size(row.bytes), f"{row.batches:,}", row.pushed)
-                for row in rows
+                (row.person, row.machine, f"{row.sessions:,}", format_size(row.bytes), *numbers, row.pushed)
+                for row, numbers in zip(rows, counts, strict=True)
             ]
-            click.echo(out.format_table(headings, cells, right=(2, 3, 4)))
+            click.echo(out.format_table(headings, cells, right=(2, 3, 4, 5)))
     if rows:
         return EXIT_OK
     out.print_message(f"Nothing has been pushed yet. Run: threadline lake push {bucket.uri}")
