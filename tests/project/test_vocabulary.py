@@ -22,6 +22,10 @@ ALLOWED_LABELS = {
     "search/query.py": "the field cost:, and its synonyms",
     "web/pages/sessions.py": "former values of parameters, and the name of a cache",
     "web/pages/usage.py": "former values of parameters",
+    "web/session/cost.py": "the address of a page; replies are a category of content",
+    "web/session/head.py": "the address of a page",
+    "web/session/insight.py": "the address of a page",
+    "web/session/timeline.py": "a CSS class",
 }
 OTHER_TEXTS = {
     "export/redaction_settings.py": "a list of words",
