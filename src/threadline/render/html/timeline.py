@@ -20,7 +20,8 @@ from threadline.render.html.svg_charts import chart, svg_link, svg_rect, svg_tex
 
 IDLE = timedelta(minutes=5)
 """Longer pauses count as idle time."""
-MARK_KINDS = ("failure", "commit", "compaction")
+MARK_KINDS = {"failure": "mark-failure", "commit": "mark-commit", "compaction": "mark-compaction"}
+"""The kinds of marks, and the classes of their shapes."""
 _WIDTH, _GAP, _MIN_WIDTH = 1000.0, 14.0, 1.5
 _TOP, _TURN_HEIGHT, _MARK_HEIGHT, _LANE, _MAX_LANES = 16, 18, 12, 12, 8
 _MAX_GAP_SHARE = 0.4
@@ -147,5 +148,5 @@ def _draw_gap(scale: _TimeScale, gap: tuple[datetime, datetime], height: float) 
 
 
 def _draw_mark(scale: _TimeScale, mark: Mark, y: float) -> Child:
-    shape = svg_rect(scale.x(mark.time) - 1.5, y, 3, _MARK_HEIGHT, f"mark-{mark.kind}")
+    shape = svg_rect(scale.x(mark.time) - 1.5, y, 3, _MARK_HEIGHT, MARK_KINDS[mark.kind])
     return svg_link(mark.url, mark.label, shape)

@@ -51,15 +51,15 @@ class StripMarks(Struct, frozen=True):
 
 
 _LEGEND = (
-    ("here", "the visible part"),
-    ("width", "width: how full the context window was"),
-    ("shade", "shade: cost"),
-    ("prompts", "prompt"),
-    ("agents", "agent started"),
-    ("commits", "commit"),
-    ("compactions", "compaction"),
-    ("failures", "failure"),
-    ("matches", "match of the find box"),
+    ("key-here", "the visible part"),
+    ("key-width", "width: how full the context window was"),
+    ("key-shade", "shade: cost"),
+    ("key-prompts", "prompt"),
+    ("key-agents", "agent started"),
+    ("key-commits", "commit"),
+    ("key-compactions", "compaction"),
+    ("key-failures", "failure"),
+    ("key-matches", "match of the find box"),
 )
 
 
@@ -98,7 +98,7 @@ def draw_usage_strip(
     legend = el(
         "details",
         el("summary", "?", aria_label="What the map shows", title="What the map shows"),
-        el("ul", [el("li", label, class_=f"key-{kind}") for kind, label in _LEGEND]),
+        el("ul", [el("li", label, class_=kind) for kind, label in _LEGEND]),
         class_="strip-legend",
     )
     return el("nav", strip, legend, table, class_="usage-strip", aria_label="Map of the conversation")

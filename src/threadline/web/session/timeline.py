@@ -129,7 +129,7 @@ def _marks(session: CachedSession) -> Iterator[Mark]:
 
 
 def _render_timeline(request: PageRequest, timeline: Timeline) -> Markup:
-    marks = ((f"mark-{kind}", kind) for kind in MARK_KINDS)
+    marks = ((name, kind) for kind, name in MARK_KINDS.items())
     legend = (("turn-span", "turn"), ("agent-span", "agent"), *marks)
     minutes = int(IDLE.total_seconds() // 60)
     return el(
@@ -182,14 +182,14 @@ def render_mini_head(
     )
     find = el("button", icon("search"), type="button", data_action="find", aria_label="Find in this session")
     facts: dict[str, Any] = {
-        "turn": f"turn {turn:,} of {turns:,}" if turn else count(turns, "turn"),
-        "time": "",
-        "cost": "",
+        "mini-turn": f"turn {turn:,} of {turns:,}" if turn else count(turns, "turn"),
+        "mini-time": "",
+        "mini-cost": "",
     }
     return el(
         "div",
         el("a", title, href="#main", class_="mini-title"),
-        *(el("span", text, class_=f"mini-{name}") for name, text in facts.items()),
+        *(el("span", text, class_=name) for name, text in facts.items()),
         timeline if agent.id is None and turns else "",
         find,
         class_="mini-head",
