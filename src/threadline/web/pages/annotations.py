@@ -62,7 +62,7 @@ def notes_page(request: PageRequest) -> Page:
         )
     )
     data = {"session": session, "starred": annotation.starred, "tags": annotation.tags, "note": annotation.note}
-    return Page(f"Notes · {shorten(title, 80)}", "notes", main, data, head=SEND_ORIGIN)
+    return Page(f"Notes · {shorten(title, 80)}", "annotation", main, data, head=SEND_ORIGIN)
 
 
 def _form(session: str, annotation: Annotation, annotations: Annotations, back: str) -> Markup:

@@ -94,7 +94,7 @@ def share_page(request: PageRequest) -> PageResult:
     data: dict[str, Any] = {"format": choice.form, "level": choice.level, "scope": _scope(request)}
     if file is not None:
         data |= {"name": file.name, "size": len(file.content), "hidden": file.hidden, "hash": file.hash}
-    return Page(f"Share · {shorten(title, 80)}", "share", main, data)
+    return Page(f"Share · {shorten(title, 80)}", "sharing", main, data)
 
 
 def share_file_page(request: PageRequest) -> PageResult:
