@@ -32,6 +32,7 @@ from threadline.lake import (
     forget_sources,
     read_commit,
     read_usage,
+    register_tables,
     remove_orphans,
     select_sources,
 )
@@ -292,3 +293,21 @@ def test_a_missing_object_stops_the_build(tmp_path: Path, lake: Bucket) -> None:
         build_lake(lake, jobs=1)
     assert read_commit(lake) is None
     assert Decimal(0) == sum(entry.size for entry in lake.list("silver/commits"))
+
+
+@pytest.mark.slow
+def test_tables_are_registered_in_a_catalogue(tmp_path: Path, lake: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other engines find the tables of the latest commit in a catalogue, here SQLite."""
+    catalogs = pytest.importorskip("pyiceberg.catalog")
+    settings = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalogue.db"}
+    monkeypatch.setattr(catalogs, "load_catalog", lambda name: catalogs.load_sql(name, settings))
+    home = tmp_path / "home"
+    for number in (1, 2):
+        write_session(home, number)
+        push(lake, [home])
+        build_lake(lake, jobs=1)
+        commit = read_commit(lake)
+        assert commit is not None
+        assert len(register_tables(commit, "team")) == len(TABLES)
+        table = catalogs.load_catalog("team").load_table("threadline.sessions")
+        assert table.scan().count() == number
