@@ -28,6 +28,7 @@ from msgspec import Struct
 from threadline.model.homes import Transcript, side_agent_kind_by_id
 from threadline.model.times import timestamp_from_mtime
 from threadline.model.usage import Sighting, TranscriptSightings
+from threadline.union_find import UnionFind
 
 _MIN_UNIQUE_LENGTH = 16
 _MIN_DISTINCT_CHARACTERS = 8
@@ -269,33 +270,6 @@ class RepeatMatcher:
 
     def _marks(self, sighting: Sighting) -> list[object]:
         return [self._scope(sighting), *filter(None, sighting.uuids)]
-
-
-class UnionFind:
-    """Disjoint sets of the numbers 0 to `size` - 1."""
-
-    def __init__(self, size: int) -> None:
-        self._parents = list(range(size))
-
-    def find(self, number: int) -> int:
-        """Return the representative of a number's set."""
-        parents = self._parents
-        while parents[number] != number:
-            parents[number] = parents[parents[number]]
-            number = parents[number]
-        return number
-
-    def union(self, left: int, right: int) -> None:
-        """Merge the sets of two numbers; the lower representative stays."""
-        low, high = sorted((self.find(left), self.find(right)))
-        self._parents[high] = low
-
-    def groups(self, sightings: list[Sighting]) -> Iterator[list[Sighting]]:
-        """Yield the sightings of each set, in their order."""
-        groups: dict[int, list[Sighting]] = {}
-        for number, sighting in enumerate(sightings):
-            groups.setdefault(self.find(number), []).append(sighting)
-        yield from groups.values()
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
-"""Divide sessions into splits of a data set so that no conversation is in two of them.
+"""Divide sessions into the splits of a data set, so that no conversation is in two of them.
 
-Forks, resumed copies, continuations and copies of a session form a group with it. A group is as a whole in one split,
-which depends only on a hash of its oldest session: the same sessions are in the same splits in each export.
+A session forms a group with its forks, resumed copies and continuations. A whole group is in one split, which depends
+only on a hash of the group's oldest session, so it is the same in each export.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from threadline.model.summaries import NO_LINKS, SummaryLinks
 from threadline.model.times import time_range
 from threadline.parse import entries
 from threadline.thread import detect_continuations
+from threadline.union_find import UnionFind
 
 TRAIN = "train"
 _FIRST_ENTRIES = 40
@@ -66,7 +67,7 @@ def choose_split(group: str, shares: Mapping[str, float]) -> str:
 def group_sessions(mains: Iterable[Path], links: SummaryLinks = NO_LINKS) -> dict[Path, str]:
     """The group of each session, by its main transcript: a hash that all sessions of a group have in common."""
     sessions = list(mains)
-    groups = _UnionFind(len(sessions))
+    groups = UnionFind(len(sessions))
     owners: dict[int, int] = {}
     ages: list[tuple[str, str]] = []
     for number, main in enumerate(sessions):
@@ -74,13 +75,13 @@ def group_sessions(mains: Iterable[Path], links: SummaryLinks = NO_LINKS) -> dic
         started, _ended = time_range(map(conversation_time, rows))
         ages.append((started.isoformat() if started is not None else "9999", main.stem))
         for key in _identifying_keys(main, rows, links):
-            groups.join(number, owners.setdefault(hash(key), number))
+            groups.union(number, owners.setdefault(hash(key), number))
     oldest: dict[int, tuple[str, str]] = {}
     for number, age in enumerate(ages):
-        root = groups.root(number)
+        root = groups.find(number)
         oldest[root] = min(age, oldest.get(root, age))
     return {
-        main: hashlib.sha256(oldest[groups.root(number)][1].encode(errors="replace")).hexdigest()[:16]
+        main: hashlib.sha256(oldest[groups.find(number)][1].encode(errors="replace")).hexdigest()[:16]
         for number, main in enumerate(sessions)
     }
 
@@ -100,16 +101,3 @@ def _identifying_keys(main: Path, rows: tuple[Entry, ...], links: SummaryLinks) 
     prompt = next((row.text for row in rows if isinstance(row, UserEntry) and row.text and not row.is_meta), "")
     texts = (row.text for row in replies if len(row.text) >= _MIN_TEXT and not row.is_synthetic)
     yield from (("text", f"{prompt}\0{text}") for text in islice(texts, _FIRST_TEXTS))
-
-
-class _UnionFind:
-    def __init__(self, size: int) -> None:
-        self._parents = list(range(size))
-
-    def root(self, item: int) -> int:
-        while self._parents[item] != item:
-            self._parents[item] = item = self._parents[self._parents[item]]
-        return item
-
-    def join(self, first: int, second: int) -> None:
-        self._parents[self.root(first)] = self.root(second)

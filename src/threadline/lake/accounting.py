@@ -20,6 +20,7 @@ from threadline.model.ledger import Charge
 from threadline.model.places import AgentId, SessionId
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import Sighting, decode_sightings
+from threadline.union_find import UnionFind
 
 SIGHTING_COLUMNS = (
     *("transcript_id", "transcript", "home", "label", "project", "session", "agent", "mtime_ns", "packed"),
@@ -79,27 +80,20 @@ def affected_transcripts(keys: Iterable[Row], changed: Collection[str]) -> set[i
 
     `keys` are the rows of `sightings` before and after the change, with the columns `KEY_COLUMNS`.
     """
-    parents: dict[int, int] = {}
-
-    def find(number: int) -> int:
-        while parents[number] != number:
-            parents[number] = parents[parents[number]]
-            number = parents[number]
-        return number
-
+    groups = UnionFind()
+    numbers: dict[int, int] = {}
     first_with: dict[str, int] = {}
     starts: set[int] = set()
     for row in keys:
-        number = row["transcript_id"]
-        parents.setdefault(number, number)
+        number = numbers.get(row["transcript_id"])
+        if number is None:
+            number = numbers[row["transcript_id"]] = groups.add()
         if row["source"] in changed:
             starts.add(number)
         for key in row["keys"]:
-            other = first_with.setdefault(key, number)
-            if other != number:
-                parents[find(number)] = find(other)
-    roots = {find(number) for number in starts}
-    return {number for number in parents if find(number) in roots}
+            groups.union(first_with.setdefault(key, number), number)
+    roots = {groups.find(number) for number in starts}
+    return {transcript for transcript, number in numbers.items() if groups.find(number) in roots}
 
 
 def charge_rows(rows: Iterable[Row], rates: Rates) -> Any:

@@ -17,6 +17,7 @@ import click
 from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
+from threadline.cli.export.redaction import parse_redaction, redaction_options
 from threadline.cli.export.traces import OTLP, export_traces, otlp_options, reject_otlp_options
 from threadline.cli.options import complete_with, home_option, project_option, since_option, until_option
 from threadline.cli.output import report_nothing
@@ -31,7 +32,6 @@ from threadline.export import (
     count_passes,
     export_sessions,
     list_session_files,
-    load_settings,
     make_staging_folder,
     parse_splits,
     protected_folders,
@@ -130,26 +130,7 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
 @click.option("--branch", type=click.IntRange(min=1), metavar="N", help="Export branch N, and the path to it.")
 @click.option("--all", "everything", is_flag=True, help="Include side agents and internal entries.")
 @click.option("--images", is_flag=True, help="Include images. They are not checked for secrets.")
-@click.option(
-    "--redact/--no-redact", default=True, help="Redact secrets, names, addresses and home directories. Default: redact."
-)
-@click.option(
-    "--level",
-    type=click.Choice([level.value for level in Level]),
-    help="How much to redact: standard; strict, also random values, paths and URLs; metrics, all text."
-    " Default: standard.",
-)
-@click.option("--hide", multiple=True, metavar="WORD", help="Also redact WORD. Repeatable.")
-@click.option(
-    "--hide-from", multiple=True, type=_FILE_PATH, metavar="FILE", help="Also redact the words in FILE, one per line."
-)
-@click.option(
-    "--patterns",
-    multiple=True,
-    type=_FILE_PATH,
-    metavar="FILE",
-    help="Also redact the patterns and words in this TOML file; see docs/redaction.md.",
-)
+@redaction_options
 @click.option(
     "--report",
     type=_FILE_PATH,
@@ -328,9 +309,7 @@ def _build_options(
         raise BadQuery("--site writes HTML to its own folder; it cannot be combined with --format or --out.")
     if details["first"] is not None and details["last"] is not None and details["last"] < details["first"]:
         raise BadQuery(f"--from {details['first']} is after --to {details['last']}.")
-    hiding = [name for name in ("hide", "hide_from", "patterns", "level") if details[name]]
-    if hiding and not details["redact"]:
-        raise BadQuery(f"--{hiding[0].replace('_', '-')} cannot be combined with --no-redact.")
+    settings = parse_redaction(details)
     view = View(
         thinking=Detail(details["thinking"]),
         calls=Detail(details["tools"]),
@@ -346,10 +325,6 @@ def _build_options(
         raise BadQuery("--shape is an option of --format messages.")
     if details["splits"] and form is not ExportFormat.HF:
         raise BadQuery("--split is an option of --format hf.")
-    level = Level(details["level"]) if details["level"] else None
-    settings = (
-        load_settings(details["hide"], details["hide_from"], details["patterns"], level) if details["redact"] else None
-    )
     return ExportOptions(
         form,
         view,

@@ -15,6 +15,7 @@ from msgspec import Struct
 from threadline.archive import Archive
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
+from threadline.cli.export.redaction import parse_redaction
 from threadline.cli.options import CommandFunction
 from threadline.cli.resolve import uses_index
 from threadline.errors import BadQuery, IndexBusy, Unreadable
@@ -29,7 +30,6 @@ from threadline.export import (
     UnsafeExport,
     check_destinations,
     list_session_files,
-    load_settings,
     make_staging_folder,
     protected_folders,
     put_in_place,
@@ -177,15 +177,9 @@ def _build_options(details: dict[str, Any]) -> TraceOptions:
     for name, option in _OTHER_OPTIONS.items():
         if _is_given(name):
             raise BadQuery(f"--{option} does not apply to --format otlp.")
-    hiding = [name for name in ("hide", "hide_from", "patterns", "level") if details[name]]
-    if hiding and not details["redact"]:
-        raise BadQuery(f"--{hiding[0].replace('_', '-')} cannot be combined with --no-redact.")
-    level = Level(details["level"]) if details["level"] else None
-    settings = None
-    if details["redact"]:
-        settings = load_settings(details["hide"], details["hide_from"], details["patterns"], level)
-        if details["content"] and settings.level is Level.METRICS:
-            raise BadQuery("The level metrics removes all text. Omit --content, or choose another --level.")
+    settings = parse_redaction(details)
+    if settings is not None and details["content"] and settings.level is Level.METRICS:
+        raise BadQuery("The level metrics removes all text. Omit --content, or choose another --level.")
     return TraceOptions(
         content=details["content"],
         thinking=details["thinking"] != "none",

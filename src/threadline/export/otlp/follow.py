@@ -19,8 +19,6 @@ from threadline.model.entries import Entry
 from threadline.model.homes import Transcript
 from threadline.watch import Follower
 
-DEFAULT_IDLE = 600.0
-"""After how many seconds without a new entry a session counts as ended."""
 _MAX_SHARE = 10
 """A session is read again at the earliest after this many times the seconds that reading it took."""
 
@@ -36,7 +34,10 @@ class _OpenSession:
 
 
 class TraceFollower:
-    """Returns the spans of followed sessions as they finish. The archive is compared with its files at each read."""
+    """Returns the spans of followed sessions as they finish. The archive is compared with its files at each read.
+
+    A session counts as ended after `idle` seconds without a new entry.
+    """
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class TraceFollower:
         follower: Follower,
         options: TraceOptions,
         *,
-        idle: float = DEFAULT_IDLE,
+        idle: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._archive = archive

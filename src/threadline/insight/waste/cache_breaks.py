@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+from threadline.insight.request_costs import price_of_rewrite
 from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.model.context import BreakCause, CacheBreak
 from threadline.model.ledger import EXACT, Charge
@@ -70,17 +71,9 @@ def _is_worthwhile_compaction(cache_break: CacheBreak) -> bool:
 
 
 def _price_of_break(charge: Charge, tokens: int) -> Decimal:
-    """What writing the tokens cost more than reading them. Writes come before uncached input in the window."""
-    rate = charge.rate
-    if rate is None:
+    """How much more the tokens cost than reading them from the cache."""
+    if charge.rate is None:
         return Decimal(0)
-    total = Decimal(0)
-    for size, price in (
-        (charge.cache_write_1h, rate.cache_write_1h),
-        (charge.cache_write_5m, rate.cache_write_5m),
-        (charge.input, rate.input),
-    ):
-        taken = min(tokens, size)
-        tokens -= taken
-        total = EXACT.add(total, EXACT.multiply(EXACT.subtract(price, rate.cache_read), taken))
-    return EXACT.divide(total, _MILLION)
+    written = min(tokens, charge.cache_write_1h + charge.cache_write_5m + charge.input)
+    read = EXACT.divide(EXACT.multiply(charge.rate.cache_read, written), _MILLION)
+    return EXACT.subtract(price_of_rewrite(charge, tokens), read)
