@@ -321,7 +321,7 @@ def test_reports_output_that_is_a_lower_bound(cli: CliRunner, tmp_path: Path) ->
     home = write_session(tmp_path, reply("a", message={"stop_reason": None}), reply("b"), version="2.1.20")
     report = cli("usage", "--home", home, "--json").json
     assert report["total"]["lower_bound"] == 1
-    assert "Output is a lower bound for 1 charge:" in cli("usage", "--home", home).out
+    assert "Output tokens are a minimum for 1 charge:" in cli("usage", "--home", home).out
 
 
 @pytest.mark.parametrize(("by", "sentence"), [("tool", "shared equally by the calls"), ("skill", "names as its cause")])

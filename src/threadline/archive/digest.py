@@ -373,7 +373,10 @@ def _notes(ledger: Ledger, now: datetime | None) -> Iterable[str]:
     if total.unpriced:
         yield f"{count(total.unpriced, 'charge')} without a known price: not included in amounts."
     if total.lower_bound:
-        yield f"Output is a lower bound for {count(total.lower_bound, 'charge')}: the final count was never written."
+        yield (
+            f"Output tokens are a minimum for {count(total.lower_bound, 'charge')}:"
+            " Claude Code did not record the final count."
+        )
     if ledger.missing_agents:
         yield f"{count(len(ledger.missing_agents), 'agent')} no longer have a transcript: what they spent is missing."
     if ledger.problems:

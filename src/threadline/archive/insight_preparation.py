@@ -1,7 +1,7 @@
 """Attributes the costs of all sessions in the background, once, so that questions about a period are answered at once.
 
-`Archive.causes` does so when it is first asked, which takes as long as reading all transcripts. A browser or an agent
-would give up.
+The first call of `Archive.causes` does this as well, but takes as long as reading all transcripts. A browser or an
+agent would time out.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A session is one JSON document. Its subagents are embedded in `subagent_trajectories` of the document, and the results
 of the calls that started them refer to them. `final_metrics` of the document is the ledger's total: tokens and cost of
-the session and all its agents. What was spent on messages that are no steps, such as those of abandoned branches, is
-in `final_metrics.extra.outside_steps`.
+the session and all its agents. Messages that are not steps, such as those on abandoned branches, are counted in
+`final_metrics.extra.outside_steps`.
 """
 
 from __future__ import annotations

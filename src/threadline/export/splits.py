@@ -87,7 +87,7 @@ def group_sessions(mains: Iterable[Path], links: SummaryLinks = NO_LINKS) -> dic
 
 
 def _identifying_keys(main: Path, rows: tuple[Entry, ...], links: SummaryLinks) -> Iterator[tuple[str, str]]:
-    """What two sessions of a group have in common, at least one of these."""
+    """Yield keys of a session. Two sessions that share a key are in the same group."""
     yield "session", main.stem
     for continuation in detect_continuations(SessionId(main.stem), rows, (), links):
         if continuation.session is not None:

@@ -1,13 +1,13 @@
-"""Read zip and tar archives, which anybody may have made, and unpack some of their files.
+"""Read zip and tar archives from untrusted sources, and unpack some of their files.
 
 - A file is unpacked below the given folder or not at all: a leading `/` is dropped, and a path with `..` is skipped.
 - Only regular files are unpacked. Symlinks, devices and the like are skipped. A hard link becomes one to the unpacked
   file.
-- Of several files with the same path, the last one counts, as with `tar`.
+- If several files have the same path, the last one counts, as with `tar`.
 - The number of files, their total size in relation to the archive, and the memory for reading it are limited.
 - Unpacked files are private and read-only.
 
-Archives are read twice: to list their files, and to unpack those that are wanted.
+Archives are read twice: first to list their files, then to unpack the selected ones.
 """
 
 from __future__ import annotations

@@ -13,10 +13,8 @@ from msgspec.structs import replace
 class SessionDetails(Struct, frozen=True):
     """Facts about a session, its agents included.
 
-    `last_prompt` is the last text that somebody typed. `branch` is the git branch that it
-    worked on last. `files` is the
-    number of files that were changed, `failed_calls` that of calls that failed, and `started_agents` that of calls that
-    started an agent, which may have no transcript any more.
+    `last_prompt` is the last text that somebody typed, and `branch` the last git branch. `files` counts changed files,
+    and `failed_calls` failed calls. `started_agents` counts calls that started an agent, with or without a transcript.
     """
 
     last_prompt: str = ""

@@ -5,7 +5,7 @@ Parquet files under names that follow from its content, and returns their names;
 files. Then the driver changes all tables and publishes them in one commit. Whatever dies before that leaves the tables
 as they were, and orphaned files that the next build removes.
 
-Engines differ in where tasks run only: `local` uses processes, `sc://HOST:PORT` a Spark Connect server whose workers
+Engines differ only in where tasks run: `local` uses processes, `sc://HOST:PORT` a Spark Connect server whose workers
 have threadline installed, and `sail` such a server inside this process.
 """
 
@@ -117,7 +117,7 @@ def build_lake(
 
     Raises:
         NotFound: there is no lake.
-        IndexBusy: other builds were always faster.
+        IndexBusy: other builds kept publishing first.
         Missing: the engine is not installed.
         Unreadable: the storage refuses, or something in it is damaged.
     """

@@ -102,7 +102,7 @@ def forget_sources(bucket: Bucket, sources: Sequence[Source]) -> ForgetResult:
 
     Raises:
         BadQuery: a session that stays has copies of their entries, or something is not built yet.
-        IndexBusy: builds were always faster.
+        IndexBusy: other builds kept publishing first.
         Unreadable: the storage refuses, or the proof failed.
     """
     read_lake(bucket)

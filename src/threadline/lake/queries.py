@@ -1,4 +1,4 @@
-"""Ask a lake: usage across machines, and its tables as Parquet files for DuckDB.
+"""Query a lake: usage across machines, and its tables as Parquet files for DuckDB.
 
 `teams.toml` in the lake maps people to teams::
 

@@ -1,6 +1,6 @@
 """Tools for agents over MCP: search, read and query the archive.
 
-`Answers` answers questions as text: compact, redacted, with places, within a number of tokens. Text from transcripts is
+`Answers` answers questions as compact, redacted text with places, within a token limit. Text from transcripts is
 between markers that nothing in it can imitate (`quoting`). `build_server` offers the answers as tools, resources and
 prompts of an MCP server; it needs the extra `threadline[mcp]`. Nothing here writes.
 """

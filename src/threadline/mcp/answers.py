@@ -1,4 +1,4 @@
-"""Answers to questions of agents, as text: what was said, tried, changed and spent in old sessions."""
+"""Answer agents' questions about earlier sessions as text: what was said, tried, changed and spent."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Answers:
     `open_archive` opens what to answer from. `project` is a directory: sessions that were started in it or below it
     count. With None, all sessions do. `redact` are the settings of redaction, as in exports; None switches it off.
 
-    A value that only another line reveals as a secret is removed once that line was searched. Before a session is
-    answered about, `learn_at_once` bytes of it are; `learn_more` searches the rest.
+    Some secrets are recognisable only from another line, and are removed once that line has been searched. The first
+    `learn_at_once` bytes of a session are searched before an answer about it; `learn_more` searches the rest.
     """
 
     def __init__(

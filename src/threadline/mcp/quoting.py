@@ -1,7 +1,7 @@
-"""Text for a model: quoted material between markers, within a number of tokens.
+"""Build answers for a model: quote transcripts between markers, and stay within a token limit.
 
-Transcripts contain text by anybody: web pages, files, programs. A model must be able to tell it from the words of the
-tool, and text that says "ignore your instructions" must not look like an instruction. So everything from a transcript
+Transcripts contain text from anywhere: web pages, files, programs. A model must be able to tell it from the tool's own
+words, and text that says "ignore your instructions" must not look like an instruction. So everything from a transcript
 is between two markers with a random number, which no transcript can contain, and the line before them says what it is.
 """
 
@@ -15,11 +15,11 @@ from typing import TypeVar
 from threadline.render import plain
 
 MAX_TOKENS = 20_000
-"""The most tokens that any answer may have."""
+"""The highest limit of an answer."""
 _BYTES_PER_TOKEN = 3
-"""Low, so that an answer is rather shorter than longer than its limit."""
+"""A low estimate, so that answers stay below their limit."""
 MIN_TOKENS = 300
-"""The least that a limit may be."""
+"""The lowest limit of an answer."""
 _FRAME_BYTES = 420
 _MIN_CUT = 80
 _CUT_NOTE_BYTES = 60

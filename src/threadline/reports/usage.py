@@ -178,8 +178,8 @@ def usage_notes(report: UsageReport) -> Iterator[str]:
         yield f"{count(total.unpriced, 'charge')} {have} no price and {are} not included in amounts ({models})."
     if total.lower_bound:
         yield (
-            f"Output is a lower bound for {count(total.lower_bound, 'charge')}: the final count was never written, "
-            "as in versions before 2.1.59."
+            f"Output tokens are a minimum for {count(total.lower_bound, 'charge')}: Claude Code did not record the "
+            "final count, as usual before version 2.1.59."
         )
     if missing := report.ledger.missing_agents:
         yield describe_missing_agents(missing)

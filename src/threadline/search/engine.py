@@ -61,7 +61,7 @@ SESSION_SHARES = (1.0, 0.35, 0.15, 0.05)
 _PARTIAL_NOTE = (
     "No single entry contains all of these words. These contain some; the rest may be elsewhere in the session."
 )
-_SOME_PARTIAL_NOTE = "Some of these do not have all of the words in one entry."
+_SOME_PARTIAL_NOTE = "Some results match only part of your search."
 
 
 def search(

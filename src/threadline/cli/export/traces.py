@@ -72,7 +72,7 @@ def otlp_options(function: CommandFunction) -> CommandFunction:
                 "--header",
                 multiple=True,
                 metavar="NAME=VALUE",
-                help="otlp: add a header to requests, beside OTEL_EXPORTER_OTLP_HEADERS. Repeatable.",
+                help="otlp: add a header to those in OTEL_EXPORTER_OTLP_HEADERS. Repeatable.",
             ),
             click.option(
                 "--content",
@@ -95,7 +95,7 @@ def otlp_options(function: CommandFunction) -> CommandFunction:
                 default=_DEFAULT_IDLE,
                 show_default=True,
                 metavar="SECONDS",
-                help="otlp: with --follow, a session ends after this time without an entry.",
+                help="otlp: with --follow, a session counts as ended after SECONDS without an entry.",
             ),
         )
     ):

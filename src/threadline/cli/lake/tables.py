@@ -50,14 +50,14 @@ def build(uri: str, *, engine: str, rebuild: bool, catalog: str | None, jobs: in
         registered = lakes.register_tables(commit, catalog)
     if before is not None and before.parser_version != __version__ and not rebuild:
         out.print_message(
-            f"Rows of earlier builds were made by threadline {before.parser_version}, this is {__version__}. To build"
-            f" them again, run: threadline lake build {bucket.uri} --rebuild"
+            f"Earlier rows were built by threadline {before.parser_version}; this is {__version__}. To rebuild"
+            f" them, run: threadline lake build {bucket.uri} --rebuild"
         )
     if output != "table":
         out.print_record({**asdict(result), "registered": registered, "seconds": round(seconds, 3)}, output)
         return EXIT_OK
     if not result.sessions:
-        click.echo("Nothing was pushed since the last build.")
+        click.echo("Nothing has been pushed since the last build.")
         return EXIT_OK
     parts = [
         f"{count(result.sessions, 'session')} built ({format_size(result.bytes)})",

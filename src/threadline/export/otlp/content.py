@@ -1,4 +1,4 @@
-"""What spans say in words: names, always redacted, and the content of messages and calls, only on request.
+"""The text in spans: names, always redacted, and the content of messages and calls, only on request.
 
 Content has the JSON form of the GenAI conventions: messages with a role and parts. A `chat` span has the messages that
 were added since the previous request of the agent, not the whole history.

@@ -293,7 +293,7 @@ class ConversationRenderer:
             )
         if (notification := self._tasks.end(call)) is not None:
             address = self.scene.links.entry(anchor_of(notification.entry, self.agent.id))
-            yield el("p", el("a", "see its result", href=address, class_="quiet"), class_="aside")
+            yield el("p", el("a", "Result", href=address, class_="quiet"), class_="aside")
         if self.scene.view.agents is AgentDetail.NONE:
             return
         if call.id in self._missing_agents:

@@ -1,7 +1,7 @@
 """A timeline of a session: turns, agents in lanes, and marks, with idle time shortened.
 
-Time runs from left to right. Pauses are drawn in the same small width whatever they took, so that work fills the
-chart. Every shape links to its entry.
+Time runs from left to right. Every pause has the same small width, however long it was, so that work fills the chart.
+Every shape links to its entry.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ async function setStar(button, isStarred) {
     showStatus(isStarred ? "Starred" : "Star removed");
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    showStatus("Cannot save the star. The terminal in which `threadline serve` runs may say why.");
+    showStatus("The star was not saved. See the terminal that runs `threadline serve`.");
   }
 }
 

@@ -1,4 +1,4 @@
-"""The home page: this week and its costs, what is running, where to go on, activity, projects, totals."""
+"""The home page: this week and its costs, running sessions, sessions to resume, activity, projects, totals."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class WorkCalendar(Struct, frozen=True):
 
 
 def home_page(request: PageRequest) -> Page:
-    """What was done lately and what it cost, what is running, and where to go on; below, the whole year."""
+    """This week and its costs, running sessions, and sessions to resume; below, the whole year."""
     zone = request.zone()
     name = zone_name(zone)
     today = in_zone(request.now, zone).date()

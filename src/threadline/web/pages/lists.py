@@ -133,7 +133,7 @@ def calls_page(request: PageRequest) -> Page:
                 facts_row(
                     (
                         f"times in {zone_name(zone)}",
-                        el("a", "Errors, with those of the API", href=urls.build_url(urls.ERRORS)),
+                        el("a", "All errors, including API errors", href=urls.build_url(urls.ERRORS)),
                         el("a", "All tools", href=urls.build_url(urls.TOOLS)),
                     )
                 ),

@@ -263,7 +263,7 @@ def todos_page(request: PageRequest) -> Page:
             ),
             render_table("Todos and tasks", columns, cells, kind="list", heading=2, hidden_caption=True)
             if cells
-            else el("p", "No todos or tasks: no agent of this session made a list, or the last is empty."),
+            else el("p", "No todos or tasks at the end of this session."),
         )
     )
     return Page(f"Todos · {shorten(title, 80)}", "calls", main, rows)

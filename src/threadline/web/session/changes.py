@@ -84,7 +84,7 @@ def _change_of(file: FileState) -> FileChange:
     lines = list(unified_diff(_split_lines(before), _split_lines(after), old, new))
     added = sum(line.startswith("+") for line in lines[2:])
     removed = sum(line.startswith("-") for line in lines[2:])
-    reason = "" if lines else "It ended as it was when the session first read it."
+    reason = "" if lines else "At the end, the file was the same as when the session first read it."
     return FileChange(file.path, "".join(map(_with_line_end, lines)), added, removed, reason)
 
 

@@ -1,7 +1,7 @@
 """Share a session, some turns or an entry: choose, look at what is redacted, then copy or save it.
 
-The file is made by the export engine, with its final check. The preview and the download are the same bytes: a
-download names the hash of what was previewed, and is refused if the session has changed since.
+The export engine creates the file and checks it for leaks. The preview and the download are the same bytes: the
+download's URL contains the hash of the preview, and is refused if the session has changed since.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SharedFile(Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """What a download names, to get what was previewed."""
+        """The hash that the URL of a download contains."""
         return hashlib.sha256(self.content).hexdigest()[:32]
 
 
@@ -203,7 +203,7 @@ def _form(request: PageRequest, choice: ShareChoice, turns: int) -> Markup:
         action=request.path,
         method="get",
         class_="share-form",
-        data_busy="Redacting and checking. This takes some seconds for a long session.",
+        data_busy="Redacting and checking. This takes a few seconds for a long session.",
     )
 
 

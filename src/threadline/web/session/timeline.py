@@ -1,4 +1,4 @@
-"""The timeline of a session, and the bar that stays at the top of its page while one scrolls."""
+"""The timeline of a session, and the bar that stays at the top of its page while you scroll."""
 
 from __future__ import annotations
 
