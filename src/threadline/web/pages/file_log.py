@@ -111,7 +111,7 @@ def _render_edit(edit: FileEdit, titles: Mapping[str, str], zone: tzinfo, *, nam
         f"turn {edit.turn:,}" if edit.turn is not None else "",
         f"agent {shorten(str(edit.agent), 20)}" if edit.agent else "",
         shorten(short_model_name(edit.model), 60),
-        el("span", "proven" if edit.proven else "not proven", class_="proof proven" if edit.proven else "proof"),
+        el("span", "exact" if edit.proven else "uncertain", class_="proof proven" if edit.proven else "proof"),
     ]
     return el(
         "section",
