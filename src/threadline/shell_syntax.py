@@ -430,6 +430,20 @@ def input_command(arguments: Any) -> str | None:
     return command if isinstance(command, str) else None
 
 
+def parse_shell_call(tool: str, arguments: Any) -> list[SimpleCommand]:
+    """The commands that a call of a shell tool runs; none for other tools."""
+    command = input_command(arguments) if tool in SHELL_TOOLS else None
+    return split_commands(command) if command is not None else []
+
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r(?=\n)")
+
+
+def strip_terminal_escapes(output: str) -> str:
+    """Remove colours and cursor movements from the output of a command, and carriage returns at line ends."""
+    return _ESCAPES.sub("", output) if "\x1b" in output or "\r" in output else output
+
+
 _NAME = re.compile(r"[A-Za-z_][\w.+-]*(?:@[\w.^~-]+)?|:")
 _EXTENSION = re.compile(r"\.(?:exe|cmd|bat|com)$", re.IGNORECASE)
 # Parts of the shell's syntax, and commands that only prepare the next one.

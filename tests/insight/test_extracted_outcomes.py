@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.insight import LineOwners, changed_lines, count_tests, extract_outcomes, parse_shell_call
+from threadline.insight import LineOwners, changed_lines, count_tests, extract_outcomes
 from threadline.model.calls import Outcome
-from threadline.shell_syntax import _split_usual_command, parse_command, program_names, split_commands
+from threadline.shell_syntax import _split_usual_command, parse_command, parse_shell_call, program_names, split_commands
 
 
 def extract(command: str, output: str, result: Any = None, *, fails: bool = False) -> list[Any]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from threadline.insight.git import Repository
     from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows, merge_groups
     from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners, changed_lines
-    from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome, parse_shell_call
+    from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome
     from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
     from threadline.insight.outcomes.report import OUTCOME_KEYS, LineChange, OutcomeFacts, OutcomeReport
     from threadline.insight.outcomes.session_outcomes import find_commits, session_outcomes
@@ -102,7 +102,7 @@ __getattr__ = lazy_exports(
         "session_insight": ["SessionInsight", "read_insight"],
         "shell_effects": ["may_write_files"],
         "outcomes.changed_lines": ["ChangedLines", "LineOwners", "changed_lines"],
-        "outcomes.extract": ["extract_outcomes", "link_row", "may_have_outcome", "parse_shell_call"],
+        "outcomes.extract": ["extract_outcomes", "link_row", "may_have_outcome"],
         "outcomes.pull_requests": ["COUNTED_ACTIONS"],
         "outcomes.report": ["LineChange", "OUTCOME_KEYS", "OutcomeFacts", "OutcomeReport"],
         "outcomes.session_outcomes": ["find_commits", "session_outcomes"],

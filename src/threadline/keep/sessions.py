@@ -20,8 +20,9 @@ from uuid import UUID, uuid5
 import msgspec
 from msgspec import Struct
 
-from threadline.annotations import annotations_file
+from threadline.annotations import FILE_NAME as ANNOTATIONS
 from threadline.errors import Ambiguous, NotFound, Unreadable
+from threadline.files import data_folder
 from threadline.find import (
     PROJECTS,
     is_transcript_name,
@@ -137,7 +138,7 @@ def find_source_files(home: Home, problems: list[Problem]) -> Iterator[SourceFil
 
 def own_files() -> list[SourceFile]:
     """The file with the user's stars, tags, notes and searches, in threadline's data folder."""
-    file = annotations_file()
+    file = Path(data_folder(), ANNOTATIONS)
     return [SourceFile(Home(file.parent, "threadline"), file, file.name)] if file.is_file() else []
 
 

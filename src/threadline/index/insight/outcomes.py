@@ -30,14 +30,14 @@ from threadline.index.store import (
     read_generation,
     storable_text,
 )
-from threadline.insight import changed_lines, extract_outcomes, link_row, may_have_outcome, parse_shell_call
+from threadline.insight import changed_lines, extract_outcomes, link_row, may_have_outcome
 from threadline.model.calls import Outcome as CallOutcome
 from threadline.model.entries import AssistantEntry, Entry, PrLinkEntry, UserEntry
 from threadline.model.outcomes import OutcomeRow
 from threadline.model.places import Place
 from threadline.model.text import extract_text
 from threadline.parse import decode_object
-from threadline.shell_syntax import program_names
+from threadline.shell_syntax import parse_shell_call, program_names
 from threadline.thread import result_blocks
 
 # ruff: noqa: S608 - statements are made of our own words

@@ -18,12 +18,11 @@ from threadline.shell_syntax import (
     decides_exit_code,
     input_command,
     program_name,
-    split_commands,
+    strip_terminal_escapes,
     word_set,
 )
 
 _MAY_REQUEST = re.compile(r"pull_?request|merge_?request|_[pm]r$", re.IGNORECASE)
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r(?=\n)")
 _MAX_LABEL = 200
 # Programs that print what others have written: a test report in their output is no test run.
 _READERS = word_set(
@@ -45,12 +44,6 @@ def link_row(entry: PrLinkEntry) -> OutcomeRow | None:
     """The pull request that Claude Code linked to a session; None if the entry does not name it."""
     ref = entry.pr_url or (f"{entry.pr_repository or ''}#{entry.pr_number}" if entry.pr_number is not None else None)
     return OutcomeRow(OutcomeKind.PULL_REQUEST, "linked", "", ref, evidence="pr-link") if ref else None
-
-
-def parse_shell_call(tool: str, arguments: Any) -> list[SimpleCommand]:
-    """The commands that a call of a shell tool runs; none for other tools."""
-    command = input_command(arguments) if tool in SHELL_TOOLS else None
-    return split_commands(command) if command is not None else []
 
 
 def extract_outcomes(  # noqa: PLR0917 - the parts of a call
@@ -82,9 +75,7 @@ def extract_outcomes(  # noqa: PLR0917 - the parts of a call
     may_report = bool(started) or any(may_report_tests(simple.arguments) for simple in commands)
     if not uses_git and not may_report:
         return []
-    text = read_output()
-    if "\x1b" in text or "\r" in text:
-        text = _ESCAPES.sub("", text)
+    text = strip_terminal_escapes(read_output())
     rows: list[OutcomeRow] = []
     if uses_git:
         rows += find_commits(commands, text, result, is_ok=is_ok)

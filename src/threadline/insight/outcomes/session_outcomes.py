@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from threadline.insight.outcomes.changed_lines import changed_lines
-from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome, parse_shell_call
+from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome
+from threadline.insight.outcomes.git_output import find_commits as find_commits_in_output
 from threadline.insight.outcomes.report import LineChange, OutcomeFacts
 from threadline.model.calls import Call
 from threadline.model.calls import Outcome as CallOutcome
@@ -14,6 +15,7 @@ from threadline.model.entries import PrLinkEntry, UserEntry
 from threadline.model.outcomes import Outcome, OutcomeKind, OutcomeRow
 from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, WriteResult
 from threadline.model.session import Session
+from threadline.shell_syntax import SHELL_TOOLS, parse_shell_call, strip_terminal_escapes
 from threadline.thread import exit_code, full_path
 
 
@@ -54,12 +56,15 @@ def session_outcomes(session: Session, project: str | None = None) -> OutcomeFac
 def find_commits(session: Session) -> Iterator[tuple[Call, OutcomeRow]]:
     """Yield each commit of a session and the call that made it. Only calls that mention a commit are parsed."""
     for call in session.calls:
-        if call.answer is None or not may_have_outcome(call.tool) or "commit" not in str(call.input):
+        if call.answer is None or call.tool not in SHELL_TOOLS or "commit" not in str(call.input):
+            continue
+        if call.outcome not in (CallOutcome.OK, CallOutcome.ERROR):
             continue
         raw = call.answer.tool_use_result if isinstance(call.answer, UserEntry) else None
-        for row in _outcome_rows(call, raw):
-            if row.kind is OutcomeKind.COMMIT:
-                yield call, row
+        is_ok = call.outcome is CallOutcome.OK and not exit_code(call)
+        commands, output = parse_shell_call(call.tool, call.input), strip_terminal_escapes(call.output)
+        for row in find_commits_in_output(commands, output, raw, is_ok=is_ok):
+            yield call, row
 
 
 def _outcome_rows(call: Call, raw: Any) -> list[OutcomeRow]:
