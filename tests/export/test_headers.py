@@ -136,6 +136,6 @@ def test_internal_agents_are_not_counted(session: Path, cli: CliRunner) -> None:
     place = session.with_suffix("") / "subagents/agent-acompact-12ab34.jsonl"
     write(place, *transcript(prompt("sum it up"), reply("It was long."), pen=pen))
     head = Client(session.parents[2]).get(f"/session/{SESSION}").text.partition('<header class="head">')[2]
-    assert "<span>1 agent</span>" in head.partition("</header>")[0]
+    assert re.search(r"<span><a [^>]*>1 agent</a></span>", head.partition("</header>")[0])
     assert " 1 agent " in exported_text("html", session, cli)
     assert "- agents: 1\n" in exported_text("md", session, cli)

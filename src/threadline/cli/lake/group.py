@@ -25,7 +25,7 @@ Examples:
   threadline lake push /srv/lake --accept redacted
   threadline lake build /srv/lake
   threadline lake usage /srv/lake --by person,model
-  threadline lake sql /srv/lake "SELECT person, sum(amount) FROM charges GROUP BY 1"
+  threadline lake sql /srv/lake "SELECT count(*) FROM calls"
   threadline lake search /srv/lake rate limit
   threadline lake push s3://team-bucket/lake
   threadline lake build s3://team-bucket/lake --engine sc://spark:15002

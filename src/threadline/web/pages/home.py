@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.annotations import NO_ANNOTATION
@@ -94,8 +95,6 @@ def home_page(request: PageRequest) -> Page:
     name = zone_name(zone)
     today = in_zone(request.now, zone).date()
     briefs = all_sessions(request)
-    if not briefs:
-        return _empty_page(request)
     spans = request.cached("spans", lambda: list(_spans(request, zone)), name, today)
     calendar = request.cached("calendar", lambda: _work_calendar(request, zone), name)
     running_ids = request.archive.running()
@@ -162,14 +161,17 @@ def home_page(request: PageRequest) -> Page:
         "top": top,
         "projects": projects,
         "problems": problems,
+        "homes": [str(home.path) for home in request.archive.homes],
         "zone": name,
     }
     scripts = () if week.digest is not None else ("progress.js",)
+    if not briefs:
+        main = join((_no_sessions(request), _totals_section(spans, problems)))
     return Page("", "home", main, data, head=SEND_ORIGIN, scripts=scripts)
 
 
-def _empty_page(request: PageRequest) -> Page:
-    """The page of an archive without sessions: where it looked, and what to do."""
+def _no_sessions(request: PageRequest) -> Markup:
+    """What an archive without sessions shows: where it looked, and what to do."""
     homes = [str(home.path) for home in request.archive.homes]
     places = [el("li", el("code", visible(escape_path(home)))) for home in homes]
     commands = (
@@ -185,7 +187,7 @@ def _empty_page(request: PageRequest) -> Page:
         )
         for at, (label, command) in enumerate(commands, 1)
     ]
-    main = el(
+    return el(
         "section",
         el("h1", "No sessions yet"),
         el("p", "threadline looked in these folders:" if homes else "threadline found no Claude home."),
@@ -194,7 +196,6 @@ def _empty_page(request: PageRequest) -> Page:
         el("ul", steps),
         class_="message",
     )
-    return Page("", "home", main, {"homes": homes, "recent": []})
 
 
 class Week(Struct, frozen=True):
