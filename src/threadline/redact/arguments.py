@@ -96,7 +96,7 @@ def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Itera
     if marks.places:
         yield from _find_by_words(view, lower, marks)
     yield from _find_recovery_codes(lower, marks)
-    has_pgpass = any(sign in view and pattern.search(view) for sign, pattern in _PGPASS_LINE)
+    has_pgpass = any(pattern.search(view) for pattern in _PGPASS_LINE)
     for match in _PGPASS.finditer(view) if has_pgpass else ():
         span = literal_span("password", match.start(1), match[1])
         if span is not None:
@@ -269,7 +269,7 @@ _COOKIE_JAR = compile_lazily(
 )
 _COOKIE_JAR_REACH = 280
 # A search for a few signs is faster than one for a whole line.
-_PGPASS_LINE = ((b":543", compile_lazily(rb"5(?:43[0-9]:)(?<=:543.:)")), (b":*:", compile_lazily(rb"\*(?::)(?<=:\*:)")))
+_PGPASS_LINE = (compile_lazily(rb"5(?:43[0-9]:)(?<=:543.:)"), compile_lazily(rb"\*(?::)(?<=:\*:)"))
 _PGPASS = compile_lazily(
     rb"(?<![\w.*/:-])(?:\*|[\w.-]{1,253}):(?:\*|[0-9]{2,5}):[\w*-]{1,64}:[\w.*@-]{1,64}:([^\s'\"\\:]{4,128})(?=\s|\\n|\\?\"|\Z)"
 )

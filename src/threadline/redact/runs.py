@@ -282,11 +282,15 @@ _SERVICE_CALL = compile_lazily(
     rb"([A-Za-z]{4,24})(?: (?:auth|login|token|init)[ ]\\*[\"']?|\((?:\\*[\"'][^\"'()\n]{0,40}[\"'], ?)?\\*[\"'])\Z"
 )
 _BEFORE_ARGUMENT = frozenset(b" \"'")
+# What precedes the quote of the argument. Few words end like this, and a search takes longer.
+_SERVICE_CALL_ENDS = (b"auth ", b"login ", b"token ", b"init ", b"(", b",", b", ")
 
 
 def _find_service_argument(view: bytes, start: int, end: int) -> Span | None:
     """The credential that a run is by the program or function that it is an argument of."""
     if not start or view[start - 1] not in _BEFORE_ARGUMENT:
+        return None
+    if not view[max(0, start - 80) : start].rstrip(b"\\\"'").endswith(_SERVICE_CALL_ENDS):
         return None
     call = _SERVICE_CALL.search(view, max(0, start - 80), start)
     value = view[start:end].decode()

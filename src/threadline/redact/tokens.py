@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from threadline.redact.checksums import has_checksum, is_filler, is_random
 from threadline.redact.formats import FORMATS, Span, TokenFormat
@@ -249,7 +250,7 @@ _NOT_SEED_WORDS = frozenset(
     b" file files using used uses see via per let get set new old null none true false".split()
 )
 # After these words a phrase must be alone: on its line, or one numbered word on each line.
-_LOOSE_SEED_LABELS = (b"wallet", b"seed")
+_LOOSE_SEED_LABELS = (compile_lazily(b"wallet"), compile_lazily(b"seed"))
 _AFTER_LOOSE_LABEL = compile_lazily(
     rb"s?(?:\.txt|[ _-](?:words?|backup|key)s?)?[\"'`*]{0,3}[ \t]{0,4}[:=](?:[\s\"'`>|*]|\\+[nrt\"]){0,40}"
 )
@@ -276,9 +277,9 @@ def find_wallet_keys(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Sp
             if start and end:
                 yield Span(start.end(), end, "seed-phrase")
             at = lower.find(label, max(at + 1, end))
-    for label in _LOOSE_SEED_LABELS:
-        for at in _places(lower, label):
-            start = _AFTER_LOOSE_LABEL.match(lower, at + len(label))
+    for loose_label in _LOOSE_SEED_LABELS:
+        for name in islice(loose_label.finditer(lower), MAX_SIGNS):
+            start = _AFTER_LOOSE_LABEL.match(lower, name.end())
             end = _end_of_lone_phrase(lower, start.end()) if start else 0
             if start and end:
                 yield Span(start.end(), end, "seed-phrase")
@@ -289,16 +290,6 @@ def find_wallet_keys(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Sp
         is_alone = around < _MAX_MARGIN and not (view[: match.start()] + view[match.end() :]).strip(_MARGIN)
         if is_key and (is_alone or _WALLET_LABEL.search(lower, max(0, match.start() - _WALLET_REACH), match.start())):
             yield Span(*match.span(), "wallet-key-bytes")
-
-
-def _places(text: bytes, word: bytes) -> Iterator[int]:
-    """Where a word is, at most as often as a sign is searched."""
-    at = text.find(word)
-    for _ in range(MAX_SIGNS):
-        if at < 0:
-            return
-        yield at
-        at = text.find(word, at + 1)
 
 
 def _end_of_lone_phrase(lower: bytes, start: int) -> int:
