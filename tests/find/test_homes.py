@@ -50,7 +50,7 @@ def test_invalid_named_home_is_an_error(tmp_path: Path, name: str) -> None:
 def test_file_is_not_a_home(tmp_path: Path) -> None:
     """The message names the command that accepts a transcript."""
     (tmp_path / "a.jsonl").touch()
-    with pytest.raises(NotFound, match=r"is a file, not a home. .* threadline entries"):
+    with pytest.raises(NotFound, match=r"is a file, not a home. .* `threadline entries"):
         homes(tmp_path / "a.jsonl")
 
 

@@ -67,7 +67,8 @@ def test_links_and_forms_keep_the_zone(client: Client, path: str) -> None:
     assert links
     assert [link for link in links if "tz=Asia%2FKolkata" not in link] == []
     for form in re.findall(r"<form.*?</form>", text, re.DOTALL):
-        assert 'name="tz" value="Asia/Kolkata"' in form
+        # A form that saves something returns to an address with the zone.
+        assert 'name="tz" value="Asia/Kolkata"' in form or "tz=Asia%2FKolkata" in form
 
 
 def test_an_unknown_zone_is_an_error_without_links_to_it(client: Client) -> None:

@@ -65,7 +65,7 @@ def _named_homes(
 
     if is_packed(path):
         return [(home, ARCHIVE_SOURCE) for home in unpack_homes(path, planned, progress)]
-    raise NotFound(f"{str(path)!r} is a file, not a home. To read one transcript: threadline entries {path}")
+    raise NotFound(f"{str(path)!r} is a file, not a home. To read one transcript, run `threadline entries {path}`.")
 
 
 def _check_named_home(path: Path) -> Path:

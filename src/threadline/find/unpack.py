@@ -282,8 +282,9 @@ class PackedArchive:
         with zipfile.ZipFile(self._file) as archive:
             for info in archive.infolist():
                 mode = info.external_attr >> 16
+                is_directory = info.filename.endswith("/")  # `is_dir` fails for a name without characters
                 is_file = stat.S_IFMT(mode) in {0, stat.S_IFREG}
-                if not info.is_dir() and is_file and info.flag_bits & _IS_ENCRYPTED:
+                if not is_directory and is_file and info.flag_bits & _IS_ENCRYPTED:
                     raise Unreadable(
                         f"{str(self.path)!r} is encrypted. Unpack it yourself, and name the folder with --home."
                     )
@@ -297,8 +298,8 @@ class PackedArchive:
                     size=info.file_size,
                     mtime=_zip_mtime(info),
                     open=partial(archive.open, info),
-                    problem=None if info.is_dir() or is_file else "a link or a special file",
-                    is_folder=info.is_dir(),
+                    problem=None if is_directory or is_file else "a link or a special file",
+                    is_folder=is_directory,
                 )
                 if self._progress is not None:
                     self._progress(info.compress_size)

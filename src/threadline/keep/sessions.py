@@ -139,7 +139,8 @@ def find_source_files(home: Home, problems: list[Problem]) -> Iterator[SourceFil
 def own_files() -> list[SourceFile]:
     """The file with the user's stars, tags, notes and searches, in threadline's data folder."""
     file = Path(data_folder(), ANNOTATIONS)
-    return [SourceFile(Home(file.parent, "threadline"), file, file.name)] if file.is_file() else []
+    # Path.is_file raises if a parent folder cannot be entered.
+    return [SourceFile(Home(file.parent, "threadline"), file, file.name)] if os.path.isfile(file) else []  # noqa: PTH113
 
 
 def is_kept_path(path: str) -> bool:
