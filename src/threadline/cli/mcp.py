@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline import __version__
+from threadline import __version__, web
+from threadline import mcp as tools
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option
@@ -66,13 +67,11 @@ def mcp(*, project: str | None, no_redact: bool, is_http: bool, port: int | None
     build_server = _load_builder()
     if is_http:
         require_web("threadline mcp --http")
-    from threadline.mcp import Answers  # noqa: PLC0415 - imports what only answers need
-
     settings = None if no_redact else load_settings()
     scope = None if project == "all" else Path(project or ".").expanduser().resolve()
     if scope is not None and not scope.is_dir():
         raise NotFound(f"There is no folder {str(scope)!r}. Use --project all for the sessions of all projects.")
-    answers = Answers(
+    answers = tools.Answers(
         partial(open_archive, homes, quiet_bytes=_NO_PROGRESS), scope, settings, learn_at_once=_LEARN_AT_ONCE
     )
     server = build_server(answers, __version__, prepare=True)
@@ -85,7 +84,7 @@ def mcp(*, project: str | None, no_redact: bool, is_http: bool, port: int | None
 
 
 def _load_builder() -> Callable[..., Any]:
-    """Import what builds the server.
+    """What builds the server. Its package is loaded here, because pydantic takes a second.
 
     Raises:
         Missing: the package mcp is not installed, or is an older version.
@@ -94,22 +93,19 @@ def _load_builder() -> Callable[..., Any]:
     if find_spec("mcp") is None:
         raise Missing(f"The MCP server needs mcp, which is not installed. {command}")
     try:
-        from threadline.mcp import build_server  # noqa: PLC0415 - imports pydantic, which takes a second
+        return tools.build_server
     except ImportError as error:
         raise Missing(f"The MCP server needs another version of mcp ({error}). {command}") from error
-    return build_server
 
 
 def _serve_http(server: Any, port: int) -> None:
     """Answer over HTTP, on this machine only, behind the guard of the page."""
-    from threadline.web import Guard, choose_host_name, serve_app  # noqa: PLC0415 - needs the packages just checked for
-
     token = _choose_token()
-    host_name = choose_host_name(None)
+    host_name = web.choose_host_name(None)
     app = server.streamable_http_app(streamable_http_path=_PATH, json_response=True, stateless_http=True)
 
     def build(access: Access, port: int) -> tuple[Any, Callable[[], None]]:
-        return Guard(app, access, host=host_name, port=port, script_paths={_PATH}), lambda: None
+        return web.Guard(app, access, host=host_name, port=port, script_paths={_PATH}), lambda: None
 
     def ready(_access: Access, host: str, port: int) -> None:
         click.echo(f"http://{host}:{port}{_PATH}")
@@ -118,7 +114,7 @@ def _serve_http(server: Any, port: int) -> None:
         sys.stdout.flush()
         out.print_message("Send the token as `Authorization: Bearer TOKEN`. Press Ctrl-C to stop.")
 
-    serve_app(build, _ADDRESS, port, ready, host_name=host_name, api_token=token)
+    web.serve_app(build, _ADDRESS, port, ready, host_name=host_name, api_token=token)
 
 
 def _choose_token() -> str:

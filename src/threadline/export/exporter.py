@@ -22,6 +22,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import BadQuery, Missing, NotFound
+from threadline.export.conversations import split_session
+from threadline.export.data_formats import open_writer
 from threadline.export.formats import (
     ExportFormat,
     print_pdf,
@@ -205,8 +207,6 @@ class _Exporter:
 
     def _export_data(self, copies: list[SessionCopy]) -> list[StagedFile]:
         """Write the sessions one after the other in a format for other programs."""
-        from threadline.export.data_formats import open_writer, split_session  # noqa: PLC0415 - most exports are for readers
-
         writer = open_writer(self._options, self._folder, self._records, copies, self._links)
         for copy in copies:
             session = self._read(copy, continued=False)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from threadline import render
 from threadline.errors import Error, Missing, NotFound
 from threadline.export.redacted_copies import SessionCopy
 from threadline.json_values import encode_json
@@ -92,16 +93,14 @@ def render_entry(session: Session, anchor: str, view: View) -> str:
     Raises:
         NotFound: the session has no such entry.
     """
-    from threadline.render import agent_slug, entry_to_markdown, parse_anchor  # noqa: PLC0415 - only one format is used
-
-    slug, line = parse_anchor(anchor) or (None, 0)
+    slug, line = render.parse_anchor(anchor) or (None, 0)
     for agent in (session.main, *session.agents):
-        name = agent_slug(str(agent.id)) if agent.id is not None else None
+        name = render.agent_slug(str(agent.id)) if agent.id is not None else None
         if name != slug:
             continue
         for entry in agent.entries:
             if entry.line.number == line and entry.line.transcript == agent.entries[0].line.transcript:
-                return "\n".join(entry_to_markdown(session, agent, entry, view)) + "\n"
+                return "\n".join(render.entry_to_markdown(session, agent, entry, view)) + "\n"
     raise NotFound(f"The session has no entry {anchor!r}.")
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from threadline.lake.catalogue import Catalogue, read_commit, register_tables
     from threadline.lake.erase import ForgetResult, all_sources, forget_sources, select_sources
     from threadline.lake.push import PolicyNotAccepted, PushOptions, PushResult, default_person, push_sessions
-    from threadline.lake.queries import LAKE_KEYS, check_keys, read_usage, table_files, write_teams
+    from threadline.lake.queries import LAKE_KEYS, check_keys, read_usage, search_query, table_files, write_teams
     from threadline.lake.storage import Bucket
     from threadline.lake.tables import TABLES, table_columns
 
@@ -54,7 +54,7 @@ __getattr__ = lazy_exports(
         "catalogue": ["Catalogue", "read_commit", "register_tables"],
         "erase": ["ForgetResult", "all_sources", "forget_sources", "select_sources"],
         "push": ["PolicyNotAccepted", "PushOptions", "PushResult", "default_person", "push_sessions"],
-        "queries": ["LAKE_KEYS", "check_keys", "read_usage", "table_files", "write_teams"],
+        "queries": ["LAKE_KEYS", "check_keys", "read_usage", "search_query", "table_files", "write_teams"],
         "storage": ["Bucket"],
         "tables": ["TABLES", "table_columns"],
     },

@@ -147,3 +147,22 @@ def table_files(bucket: Bucket, names: Iterable[str], folder: Path) -> dict[str,
             paths = [empty]
         files[name] = paths
     return files
+
+
+def search_query(
+    words: Iterable[str], *, person: str | None, project: str | None, limit: int
+) -> tuple[str, list[object]]:
+    """The SELECT that finds the texts with all of these words, newest first, and its parameters."""
+    parameters: list[object] = [word.lower() for word in words]
+    conditions = ["contains(lower(text), ?)"] * len(parameters)
+    if person is not None:
+        conditions.append("person = ?")
+        parameters.append(person)
+    if project is not None:
+        conditions.append("contains(lower(project), ?)")
+        parameters.append(project.lower())
+    query = (
+        "SELECT timestamp, person, project, session, transcript, line, field, text FROM texts"  # noqa: S608 - the conditions are constants, all values are parameters
+        f" WHERE {' AND '.join(conditions)} ORDER BY timestamp DESC NULLS LAST, transcript, line LIMIT ?"
+    )
+    return query, [*parameters, limit]

@@ -217,7 +217,7 @@ With --hook: 0, and the answer is JSON; 1 an error, which blocks nothing.
     default=_DEFAULT_MILLISECONDS,
     show_default=True,
     metavar="MS",
-    help="Time limit in milliseconds for reading transcripts if there is no index.",
+    help="Without an index, read transcripts for at most MS milliseconds.",
 )
 @timezone_option
 @prices_option

@@ -148,19 +148,7 @@ def search(
     uri: str, words: tuple[str, ...], *, person: str | None, project: str | None, limit: int | None, output: str
 ) -> int:
     """Search the text of all sessions, newest first. Each text has to contain all words."""
-    conditions = ["contains(lower(text), ?)"] * len(words)
-    values: list[object] = [word.lower() for word in words]
-    if person is not None:
-        conditions.append("person = ?")
-        values.append(person)
-    if project is not None:
-        conditions.append("contains(lower(project), ?)")
-        values.append(project.lower())
-    query = (
-        "SELECT timestamp, person, project, session, transcript, line, field, text FROM texts"  # noqa: S608 - values are parameters
-        f" WHERE {' AND '.join(conditions)} ORDER BY timestamp DESC NULLS LAST, transcript, line LIMIT ?"
-    )
-    values.append(limit or _DEFAULT_HITS)
+    query, values = lakes.search_query(words, person=person, project=project, limit=limit or _DEFAULT_HITS)
     with TemporaryDirectory(prefix="threadline-") as folder:
         files = lakes.table_files(lakes.Bucket(uri), ["texts"], Path(folder))
         with query_parquet(files, query, _TIMEOUT, values) as answer:
