@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,13 @@ FOREIGN_VARIABLES = (
 """Environment variables that would lead tests to the user's own folders."""
 
 
+_NUMBERS = count(1)
+
+
 def pytest_configure() -> None:
     """Make runs alike: times are UTC, and tests can interrupt processes even where SIGINT is ignored."""
     os.environ["TZ"] = "UTC"
+    os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have 80: tests that depend on the width set it
     if hasattr(time, "tzset"):
         time.tzset()
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -91,6 +96,17 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["HOME"] = str(home)
     os.environ["THREADLINE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     os.environ["THREADLINE_KEEP"] = str(tmp_path_factory.mktemp("keep") / "none")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(_own_folders: None) -> Iterator[None]:
+    """Give each test its own user folder: no test finds the annotations or the machine's id that another one wrote."""
+    before = os.environ["HOME"]
+    home = f"{before}-{next(_NUMBERS)}"
+    os.mkdir(home)  # noqa: PTH102 - runs for every test
+    os.environ["HOME"] = home
+    yield
+    os.environ["HOME"] = before
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,6 +8,7 @@ from typing import Any
 import threadline
 from threadline.model.entries import AssistantEntry, Entry
 from threadline.model.usage import Head
+from threadline.parse import load_entries
 
 
 def entry_fields(entry: Entry) -> tuple[Any, ...]:
@@ -26,7 +27,7 @@ def check_reader(path: Path) -> list[Entry]:
     """Read a file and check the properties of the reader.
 
     The raw lines join to the file. Offsets and lengths tile it. Lines are numbered by its newlines. No more bytes are
-    lost than the file has. Heads agree with entries. Every lazy field can be read.
+    lost than the file has. Heads and loaded entries agree with entries. Every lazy field can be read.
     """
     data = path.read_bytes()
     entries = list(threadline.entries(path))
@@ -39,6 +40,7 @@ def check_reader(path: Path) -> list[Entry]:
         offset += len(entry.raw)
         read_lazy_fields(entry)
     assert sum(problem.lost for entry in entries for problem in entry.problems) <= len(data)
+    assert load_entries(path) == tuple(entries)
     assert [head_fields(head) for head in threadline.heads(path)] == [entry_fields(entry) for entry in entries]
     return entries
 

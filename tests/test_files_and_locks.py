@@ -161,3 +161,15 @@ def test_locks_exclude_each_other_between_threads(
     acquire(False)
     assert results == [shared, False, True]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_hash_functions_do_not_need_private_modules() -> None:
+    """A Python without its own SHA-256, as some distributions build it, uses OpenSSL's."""
+    script = (
+        "import sys\n"
+        "for name in ('_sha2', '_sha256'): sys.modules[name] = None\n"
+        "from threadline import files\n"
+        "print(files.sha256(b'a').hexdigest()[:8])"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)  # noqa: S603
+    assert (result.stdout.strip(), result.returncode) == (files.sha256(b"a").hexdigest()[:8], 0), result.stderr

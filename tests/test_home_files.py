@@ -249,7 +249,7 @@ def test_allowed_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     home.mkdir()
     write(dotfiles / "settings.json", b'{"cleanupPeriodDays": 99}')
     (home / "settings.json").symlink_to(dotfiles / "settings.json")
-    assert (read_retention_period(home).days, read_retention_period(home).strange) == (30, LINKED_SETTINGS)
+    assert (read_retention_period(home).days, read_retention_period(home).invalid_setting) == (30, LINKED_SETTINGS)
     monkeypatch.setenv("THREADLINE_LINKS", os.pathsep.join((str(tmp_path / "else"), str(dotfiles))))
     assert read_retention_period(home).days == 99
     monkeypatch.setenv("THREADLINE_LINKS", str(tmp_path / "dot"))

@@ -6,10 +6,12 @@ import asyncio
 import json
 import os
 import shlex
+import sqlite3
 import stat
 import sys
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +21,7 @@ from tests.transcripts import prompt, reply, transcript
 
 import threadline
 from threadline.cli.commands import run as run_command
-from threadline.errors import BadQuery, Missing
+from threadline.errors import BadQuery, Missing, NotFound, Unreadable
 from threadline.home_files import OutsideHomeError
 from threadline.store import SessionKey, SessionStore
 
@@ -36,37 +38,54 @@ def run(call: Coroutine[Any, Any, _Result]) -> _Result:
 
 @pytest.fixture
 def store(tmp_path: Path) -> SessionStore:
-    """An empty store."""
+    """An empty store in a folder."""
     return SessionStore(tmp_path / "store")
 
 
-def test_folder_is_a_home(store: SessionStore) -> None:
-    """What was appended is a session that the archive reads."""
+@pytest.fixture(params=["store", "store.db"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> SessionStore:
+    """An empty store in a folder, or in a SQLite file."""
+    return SessionStore(tmp_path / request.param)
+
+
+def test_it_is_a_home(any_store: SessionStore) -> None:
+    """What was appended is a session that the archive reads, also what is appended later. What was deleted is gone."""
+    store = any_store
     run(store.append(KEY, transcript(prompt("Sort the shelf"), reply("Sorted."))))
-    with threadline.open(store.folder) as archive:
+    with threadline.open(store.path) as archive:
         (session,) = archive.sessions()
         assert (session.id, session.title) == (SESSION, "Sort the shelf")
         assert archive.examine().problems == {}
+    run(store.append(KEY, [{"type": "custom-title", "customTitle": "Shelves", "sessionId": SESSION}]))
+    run(store.append(AGENT, [{"type": "agent_metadata", "agentType": "explorer"}, *transcript(prompt("Look"))]))
+    with threadline.open(store.path) as archive:
+        loaded = archive.session(SESSION)
+        assert (loaded.title.text, [agent.type for agent in loaded.agents]) == ("Shelves", ["explorer"])
+    run(store.delete(KEY))
+    with threadline.open(store.path) as archive:
+        assert list(archive.sessions()) == []
 
 
-def test_commands_read_what_it_stores(store: SessionStore, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command that lists or shows something reads the folder as a home."""
+def test_commands_read_what_it_stores(any_store: SessionStore, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command that lists or shows something reads the store as a home."""
+    store = any_store
     run(store.append(KEY, transcript(prompt("Sort the shelf"), tool_call("Bash", "sort", "ok"), reply("Sorted."))))
     run(store.append(AGENT, transcript(prompt("Look"), reply("Seen."))))
     commands = ["list", "usage", "calls", "doctor", "tools", "why", "search shelf", f"show {SESSION}"]
     for command in (*commands, f"tree {SESSION}", f"entries {SESSION}", "sql 'SELECT * FROM sessions'"):
-        assert run_command([*shlex.split(command), "--home", str(store.folder)]) == 0, command
+        assert run_command([*shlex.split(command), "--home", str(store.path)]) == 0, command
         assert capsys.readouterr().out, command
 
 
-def test_entries_are_appended_once(store: SessionStore) -> None:
+def test_entries_are_appended_once(any_store: SessionStore) -> None:
     """A batch that is sent again adds only what is new. Entries without a uuid are always added."""
+    store = any_store
     first, second = {"type": "user", "uuid": "a", "n": 1}, {"type": "user", "uuid": "b", "n": 1.5}
     title = {"type": "custom-title", "customTitle": "\ud83d and ümläut"}
     run(store.append(KEY, [first, title]))
     run(store.append(KEY, [first, second, title]))
-    assert run(SessionStore(store.folder).load(KEY)) == [first, title, second, title]
-    run(SessionStore(store.folder).append(KEY, [second, first]))  # another process
+    assert run(SessionStore(store.path).load(KEY)) == [first, title, second, title]
+    run(SessionStore(store.path).append(KEY, [second, first]))  # another process
     run(store.append(KEY, [first]))
     assert run(store.load(KEY)) == [first, title, second, title]
 
@@ -74,7 +93,7 @@ def test_entries_are_appended_once(store: SessionStore) -> None:
 def test_line_that_was_cut(store: SessionStore) -> None:
     """What a crash left of a line does not damage the next one, and the entry is stored when it is sent again."""
     run(store.append(KEY, [{"type": "user", "uuid": "a"}]))
-    path = store.folder / f"projects/-work-app/{SESSION}.jsonl"
+    path = store.path / f"projects/-work-app/{SESSION}.jsonl"
     with path.open("ab") as file:
         file.write(b'{"type": "user", "uu')
     run(store.append(KEY, [{"type": "user", "uuid": "b"}]))
@@ -86,7 +105,7 @@ def test_agents(store: SessionStore) -> None:
     metadata = {"type": "agent_metadata", "agentType": "explorer", "toolUseId": "toolu_01"}
     run(store.append(KEY, [{"type": "user", "uuid": "a"}]))
     run(store.append(AGENT, [metadata, {"type": "user", "uuid": "s"}]))
-    folder = store.folder / "projects/-work-app" / SESSION / "subagents"
+    folder = store.path / "projects/-work-app" / SESSION / "subagents"
     assert json.loads((folder / "agent-a1b2c3d4.meta.json").read_text()) == {
         "agentType": "explorer",
         "toolUseId": "toolu_01",
@@ -115,7 +134,7 @@ def test_keys_do_not_lead_out_of_the_store(store: SessionStore, part: str) -> No
         for call in (store.append(key, [{"type": "user"}]), store.load(key), store.delete(key)):
             with pytest.raises(BadQuery):
                 run(call)
-    assert not (store.folder / "projects").exists()
+    assert not (store.path / "projects").exists()
 
 
 def test_links_are_not_followed(store: SessionStore, tmp_path: Path) -> None:
@@ -123,12 +142,12 @@ def test_links_are_not_followed(store: SessionStore, tmp_path: Path) -> None:
     target = tmp_path / "target.jsonl"
     target.write_text("{}\n")
     run(store.append({**KEY, "session_id": "other"}, [{"type": "user"}]))
-    (store.folder / f"projects/-work-app/{SESSION}.jsonl").symlink_to(target)
+    (store.path / f"projects/-work-app/{SESSION}.jsonl").symlink_to(target)
     with pytest.raises(OSError, match=r"symbolic|links|lead"):
         run(store.append(KEY, [{"type": "user"}]))
     assert target.read_text() == "{}\n"
     (tmp_path / "elsewhere").mkdir()
-    (store.folder / "projects/linked").symlink_to(tmp_path / "elsewhere")
+    (store.path / "projects/linked").symlink_to(tmp_path / "elsewhere")
     for call in (store.append, lambda key, _entries: store.delete(key)):
         with pytest.raises(OutsideHomeError):
             run(call({"project_key": "linked", "session_id": SESSION}, [{"type": "user"}]))
@@ -136,9 +155,10 @@ def test_links_are_not_followed(store: SessionStore, tmp_path: Path) -> None:
     assert [session["session_id"] for session in run(store.list_sessions("-work-app"))] == ["other"]
 
 
-def test_another_process_deletes_a_session(store: SessionStore) -> None:
+def test_another_process_deletes_a_session(any_store: SessionStore) -> None:
     """What it contained is no longer known: entries are stored again, also if the new file is longer."""
-    other = SessionStore(store.folder)
+    store = any_store
+    other = SessionStore(store.path)
     first, second, third = ({"type": "user", "uuid": name} for name in "abc")
     run(store.append(KEY, [first]))
     run(other.delete(KEY))
@@ -157,7 +177,7 @@ def test_nothing_is_known_before_it_is_written(store: SessionStore) -> None:
         run(store.append(KEY, [entry, {"type": "user", "uuid": "b", "x": {1, 2}}]))
     run(store.append(KEY, [entry]))
     assert run(store.load(KEY)) == [entry]
-    metadata = store.folder / f"projects/-work-app/{SESSION}/subagents/agent-a1b2c3d4.meta.json"
+    metadata = store.path / f"projects/-work-app/{SESSION}/subagents/agent-a1b2c3d4.meta.json"
     metadata.mkdir(parents=True)
     with pytest.raises(OSError, match=metadata.name):
         run(store.append(AGENT, [entry, {"type": "agent_metadata"}]))
@@ -169,17 +189,18 @@ def test_nothing_is_known_before_it_is_written(store: SessionStore) -> None:
 def test_files_are_private(store: SessionStore) -> None:
     """Only the owner may read what is stored."""
     run(store.append(AGENT, [{"type": "agent_metadata"}, {"type": "user"}]))
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in store.folder.rglob("*")}
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in store.path.rglob("*")}
     assert modes == {0o600, 0o700}
 
 
-def test_writers_at_the_same_time(store: SessionStore) -> None:
-    """Several stores on one folder lose and repeat nothing."""
+def test_writers_at_the_same_time(any_store: SessionStore) -> None:
+    """Several stores on one path lose and repeat nothing."""
+    store = any_store
     entries = [{"type": "user", "uuid": str(number), "text": "x" * 500} for number in range(40)]
 
     def write(_number: int) -> None:
         for entry in entries:
-            run(SessionStore(store.folder).append(KEY, [entry]))
+            run(SessionStore(store.path).append(KEY, [entry]))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
@@ -188,10 +209,65 @@ def test_writers_at_the_same_time(store: SessionStore) -> None:
     assert sorted(loaded, key=lambda entry: int(entry["uuid"])) == entries
 
 
-def test_summaries_need_the_sdk(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summaries_need_the_sdk(any_store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to install."""
+    store = any_store
     monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
     assert run(store.list_session_summaries("-work-app")) == []
     run(store.append(KEY, [{"type": "user"}]))
     with pytest.raises(Missing, match="pip install claude-agent-sdk"):
         run(store.list_session_summaries("-work-app"))
+
+
+def test_keys_in_a_database(tmp_path: Path) -> None:
+    """Names that cannot be files are refused, and a file that contains such names adds nothing outside of the copy."""
+    store = SessionStore(tmp_path / "store.sqlite")
+    with pytest.raises(BadQuery):
+        run(store.append({**KEY, "project_key": ".."}, [{"type": "user"}]))
+    run(store.append(KEY, transcript(prompt("Sort the shelf"))))
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute(
+            "INSERT INTO transcripts(project, session, subpath, modified_ms)"
+            " VALUES ('..', 'x', '', 0), (X'00', 'x', '', 0), ('a', 'x', '../../x', 0)"
+        )
+        connection.commit()
+    with threadline.open(store.path) as archive:
+        assert [str(session.id) for session in archive.sessions()] == [SESSION]
+
+
+def test_database_in_all_its_states(store: SessionStore, tmp_path: Path) -> None:
+    """Agents, metadata and errors: the same answers as from a folder."""
+    database = SessionStore(tmp_path / "store.db")
+    metadata = {"type": "agent_metadata", "agentType": "explorer", "toolUseId": "toolu_01"}
+    entry = {"type": "user", "uuid": "a"}
+    for stored in (store, database):
+        assert (run(stored.load(KEY)), run(stored.list_sessions("-work-app"))) == (None, [])
+        run(stored.append(KEY, []))
+        run(stored.delete(KEY))
+        assert not stored.path.exists()
+        with pytest.raises(TypeError):
+            run(stored.append(KEY, [entry, {"type": "user", "uuid": "b", "x": {1, 2}}]))
+        run(stored.append(KEY, [entry]))
+        run(stored.append(AGENT, [metadata]))
+        assert (run(stored.load(AGENT)), run(stored.list_subkeys(KEY))) == ([metadata], [])
+        run(stored.append(AGENT, [entry, {**metadata, "agentType": "planner"}]))
+        assert run(stored.load(AGENT)) == [entry, {**metadata, "agentType": "planner"}]
+        assert run(stored.list_subkeys(KEY)) == ["subagents/agent-a1b2c3d4"]
+        run(stored.delete(AGENT))
+        assert (run(stored.load(AGENT)), run(stored.load(KEY))) == (None, [entry])
+    assert stat.S_IMODE(database.path.stat().st_mode) == 0o600
+
+
+def test_other_databases_are_refused(tmp_path: Path) -> None:
+    """A database of another program is neither written to nor read as a home, and says so."""
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE transcripts(x); CREATE VIEW lines AS SELECT 1;")
+    before = path.read_bytes()
+    with pytest.raises(Unreadable, match="belongs to another program"):
+        run(SessionStore(path).append(KEY, [{"type": "user"}]))
+    with pytest.raises(NotFound, match="is not a session store"):
+        threadline.open(path)
+    path.write_bytes(before[:4000] + b"damaged")
+    with pytest.raises(Unreadable, match="cannot be used"):
+        threadline.open(path)

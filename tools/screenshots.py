@@ -29,13 +29,13 @@ padding:16px 20px;font:14px/1.35 'DejaVu Sans Mono',monospace">{}</pre></body>""
 
 
 def main() -> int:
-    """Write docs/images/page.png and docs/images/terminal.png."""
+    """Write home.png, page.png and terminal.png to docs/images."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         environment = _environment(Path(folder))
         subprocess.run([*_threadline(), "demo", f"{folder}/.claude"], env=environment, check=True)  # noqa: S603 - our own command
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        _shoot_page(browser, environment)
+        _shoot_pages(browser, environment)
         _shoot_terminal(browser, environment)
         browser.close()
     return 0
@@ -56,14 +56,21 @@ def _threadline() -> list[str]:
     return [sys.executable, "-m", "threadline"]
 
 
-def _shoot_page(browser: Browser, environment: dict[str, str]) -> None:
+def _shoot_pages(browser: Browser, environment: dict[str, str]) -> None:
     with _serving(environment) as url:
-        page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce")
         page.goto(url)
-        page.goto(url.split("?")[0].rstrip("/") + "/sessions")
-        page.get_by_text("tidewatch").first.wait_for()
+        address = url.split("?")[0].rstrip("/")
+        page.goto(f"{address}/why?since=all")
+        page.locator(".treemap.wide").wait_for(timeout=120_000)  # costs are attributed in the background
+        page.goto(address)
+        page.locator(".cause-list").first.wait_for()
+        page.screenshot(path=IMAGES / "home.png")
+        page.goto(f"{address}/sessions")
         page.get_by_role("link", name="Vouchers applied twice at checkout").first.click()
+        page.locator("article.item").first.wait_for()
         page.wait_for_load_state("networkidle")
+        page.mouse.move(0, 0)
         page.screenshot(path=IMAGES / "page.png")
 
 

@@ -1,17 +1,14 @@
-"""What can go wrong for the caller.
+"""The exceptions that callers may see.
 
-As a tree::
-
-    Error (all that threadline raises on purpose)
-    ├── NotFound          the thing named is not there
-    │   └── Ambiguous     the name fits several things
-    ├── Unreadable        the machine refuses: permissions, a device, a vanished file
-    ├── BadQuery          a filter, date or option that says nothing sensible
+    Error (everything that threadline raises on purpose)
+    ├── NotFound          nothing has this name or path
+    │   └── Ambiguous     several things match the name
+    ├── Unreadable        the system refuses to read it: permissions, a device, a file that is gone
+    ├── BadQuery          an invalid filter, date or option
     ├── IndexBusy         another process is writing the index
     └── Missing           an optional part of threadline is not installed
 
-Bad data is never an exception: it is a `Problem` with a place. These are for the caller's mistakes and
-the machine's refusals, and each text is a sentence that says what to do next.
+Each message is a sentence that says what to do next. Bad data never raises: it becomes a `Problem` with a place.
 """
 
 from __future__ import annotations
@@ -20,19 +17,19 @@ from collections.abc import Iterable
 
 
 class Error(Exception):
-    """Whatever threadline raises on purpose; its text is a sentence for a person."""
+    """Everything that threadline raises on purpose. Its message is a sentence for people."""
 
 
 class NotFound(Error):
-    """The home, transcript or session that was named is not there."""
+    """There is no home, transcript or session of this name."""
 
 
 class Ambiguous(NotFound):
-    """The name fits several things; the text lists them."""
+    """The name matches several things; the message lists them."""
 
 
 class Unreadable(Error):
-    """The machine refuses to let it be read: permissions, not a regular file, gone meanwhile."""
+    """The system refuses to read it: no permission, not a regular file, or gone since it was listed."""
 
 
 class BadQuery(Error):
@@ -44,7 +41,15 @@ class IndexBusy(Error):
 
 
 class Missing(Error):
-    """An optional part of threadline is not installed."""
+    """An optional part of threadline is not installed.
+
+    Its text names the command that installs the part into this environment.
+    """
+
+    def __str__(self) -> str:
+        from threadline.extras import adapt_install_command  # noqa: PLC0415 - only this error needs it
+
+        return adapt_install_command(super().__str__())
 
 
 def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str | None:

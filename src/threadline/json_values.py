@@ -6,6 +6,7 @@ all their digits. A reader that needs them exactly parses them as decimals: `jso
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,12 @@ def encode_json(value: Any) -> bytes:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:
         return _ENCODER.encode(replace_surrogates(to_json_value(value)))
+
+
+def escape_match(match: re.Match[str]) -> str:
+    r"""Escape what a regular expression matched as in JSON: `\uXXXX` for each UTF-16 unit."""
+    units = match[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _encode_path(value: Any) -> Any:

@@ -61,11 +61,14 @@ from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef
 from threadline.model.usage import Sighting
 from threadline.parse import (
     DECODE_ERRORS,
+    FIRST_HEADS,
     LineNumbers,
     TranscriptLinks,
     entries,
     find_lines,
     heads,
+    load_entries,
+    named_session,
     read_agent_meta,
     read_sightings,
     read_task,
@@ -87,8 +90,6 @@ from threadline.thread import (
 
 _Content = TypeVar("_Content")
 
-# A copy begins like its original, so the first heads of a transcript show whether it can be one.
-_FIRST_HEADS = 40
 # The names of backups. A transcript may contain any name; no other file is opened.
 _BACKUP_NAME = re.compile(r"[0-9A-Za-z]{1,128}@v[0-9]{1,9}")
 _MAX_BACKUP_BYTES = 64 * 1024 * 1024
@@ -169,7 +170,7 @@ def read(
         Unreadable: the file cannot be read.
     """
     main_path = find_escaped(path)
-    main_entries = tuple(entries(main_path))
+    main_entries = load_entries(main_path)
     id_ = _session_id(main_path, main_entries)
     all_homes = Homes(homes)
     files, journal, problems = _read_agent_files(main_path, id_, main_entries, all_homes)
@@ -417,14 +418,6 @@ def _named_agent(name: str, main: Path, homes: Homes, known: set[str]) -> Transc
     return None
 
 
-def named_session(path: Path) -> SessionId | None:
-    """Return the session that the first entries of a transcript name."""
-    try:
-        return next((head.session_id for head in islice(heads(path), _FIRST_HEADS) if head.session_id), None)
-    except Error:
-        return None
-
-
 def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
     """Return a function that reads a backup in the session's `file-history/` folder by name.
 
@@ -545,7 +538,7 @@ def _read_agent_file(transcript: Transcript) -> AgentFile:
         kind=kind,
         run=transcript.run,
         meta=read_agent_meta(transcript.meta) if transcript.meta is not None else None,
-        entries=tuple(entries(transcript.path)),
+        entries=load_entries(transcript.path),
     )
 
 
@@ -621,7 +614,7 @@ def _shares_beginning(path: Path, ids: set[str]) -> bool:
             if head.uuid in ids or (head.message is not None and head.message.id in ids):
                 return True
             count += head.uuid is not None  # any number of titles may precede the conversation
-            if count == _FIRST_HEADS:
+            if count == FIRST_HEADS:
                 return False
     except Error:
         return False

@@ -91,7 +91,7 @@ def parse_command(command: str) -> list[list[SimpleCommand]]:
 _USUAL_STEP = re.compile(
     r"(?P<words>(?:[^\s'\"\\<>`$()#|&;{}!]+|'[^']*'|\"[^\"\\$`]*\"|[ \t]+)+)"
     r"|(?P<end>&&|\|\|?|;|\r?\n)"
-    r"|(?P<redirect>>{1,2}(?:&(?P<copy>[0-9])|[ \t]*(?P<target>[\w./~-]+)))"
+    r"|(?P<redirect>>{1,2}(?:&(?P<copy>[0-9])|[ \t]*(?P<target>[\w./~-]+))(?=[\s|&;]|$))"
 )
 _USUAL_WORD = re.compile(r"(?:[^\s'\"]+|'[^']*'|\"[^\"]*\")+")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")

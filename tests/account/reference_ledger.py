@@ -73,8 +73,15 @@ class Candidate:
     @property
     def precedence(self) -> tuple[Any, ...]:
         """Sort key: the original comes first."""
-        forked = bool(self.row.get("forkedFrom"))
-        return forked, self.file.name.startswith(SIDE), self.began, self.row.get("timestamp", ""), self.line
+        named = self.row.get("sessionId")
+        is_foreign = not self.file.name.startswith("agent-") and named is not None and named != self.file.stem
+        return (
+            bool(self.row.get("forkedFrom")) or is_foreign,
+            self.file.name.startswith(SIDE),
+            self.began,
+            self.row.get("timestamp", ""),
+            self.line,
+        )
 
 
 @dataclass

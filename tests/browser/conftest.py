@@ -63,16 +63,17 @@ def visit(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Visitor]
     `page = visit("/usage", width=390, theme="dark", javascript=False)`
     """
     name = "small_server" if request.node.get_closest_marker("smoke") else "server"
-    yield from _visiting(browser, request.getfixturevalue(name))
+    yield from visiting(browser, request.getfixturevalue(name))
 
 
 @pytest.fixture
 def visit_hostile(browser: Browser, hostile_server: Server) -> Iterator[Visitor]:
     """The same for the hostile home."""
-    yield from _visiting(browser, hostile_server)
+    yield from visiting(browser, hostile_server)
 
 
-def _visiting(browser: Browser, server: Server) -> Iterator[Visitor]:
+def visiting(browser: Browser, server: Server) -> Iterator[Visitor]:
+    """Yield a visitor of a server; then check that no page had an error."""
     visitor = Visitor(browser, server)
     try:
         yield visitor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,7 @@ def _parts(text: str) -> list[Part]:
         ),
         call("Write", _edit(text), result=text, details={"type": "create", **_edit(text), "structuredPatch": []}),
         call("NotebookEdit", {"notebook_path": text, "new_source": text}, result=text, details={"error": text}),
+        *_commits(text),
         chain("system", subtype=text, content=text, level=text),
         chain("system", subtype="compact_boundary", content=text, compactMetadata={"trigger": text, "preTokens": 5}),
         chain("user", message={"role": "user", "content": text}, isCompactSummary=True),
@@ -145,6 +147,22 @@ def _arguments(text: str) -> Row:
 
 def _edit(text: str) -> Row:
     return {"file_path": text, "filePath": text, "old_string": text, "new_string": f"{text}!", "content": text}
+
+
+def _commits(text: str) -> list[Part]:
+    """A commit whose branch and subject are the text, a pull request, and failing tests named like it."""
+    first = text.splitlines()[0]
+    command = {"command": f"git commit -m {shlex.quote(text)}", "description": text}
+    printed = f"[{first} (root-commit) abc1234] {first}\n 1 file changed, 1 insertion(+)\n"
+    create = {"command": f"gh pr create --title {shlex.quote(text)}"}
+    address = "https://github.com/you/app/pull/7"
+    tests = f"FAILED tests/test_a.py::{first} - {first}\n1 failed, 2 passed in 0.10s\n"
+    return [
+        call("Bash", command, result=printed, details={"stdout": printed}),
+        call("Bash", {"command": "git commit -m ok"}, result=f"[main abc1235] {first}\n 1 file changed\n"),
+        call("Bash", create, result=address, details={"stdout": address}),
+        call("Bash", {"command": f"pytest {first}"}, result=tests, details={"stdout": tests}, error=True),
+    ]
 
 
 def _hunk(text: str) -> Row:

@@ -35,6 +35,10 @@ LISTS = {
     "history": "/history",
     "calls-slowest": "/calls?sort=duration",
     "compare": f"/compare?a={homes.SHORT}&b={homes.PICTURES}",
+    "receipt": f"/receipt?session={homes.SHORT}",
+    "receipt-of-a-day": "/receipt?day=DAY",
+    "calls-failed": "/calls?sort=outcome",
+    "session-facets": "/sessions?only=agents&sort=amount",
     "time-zone": "/time-zone",
     "doctor": "/doctor",
     "keys": "/keys",
@@ -52,6 +56,9 @@ SESSIONS = {
     "state": f"{LONGEST}/state/L2000",
     "session-why": f"{LONGEST}/why",
     "session-why-by-file": f"{LONGEST}/why?by=file",
+    "session-why-by-turn": f"{LONGEST}/why?by=turn",
+    "session-along": f"{LONGEST}/along",
+    "session-related": f"{SHORT}/related",
     "notes": f"{SHORT}/notes",
     "todos": f"{SHORT}/todos",
     "share": f"{SHORT}/share?format=md&preview=1",
@@ -67,7 +74,10 @@ ALL = {**LISTS, **SESSIONS}
 
 
 def fill_ids(path: str, home: Path) -> str:
-    """A path with AGENT and CALL replaced by ids of the home."""
+    """A path with AGENT and CALL replaced by ids of the home, and DAY by a day with costs."""
+    if "DAY" in path:
+        row = next(home.glob(f"projects/*/{homes.SHORT}.jsonl")).read_text().splitlines()[1]
+        path = path.replace("DAY", json.loads(row)["timestamp"][:10])
     if "AGENT" in path:
         agents = sorted(next(home.glob(f"projects/*/{LONG}")).rglob("agent-*.jsonl"))
         path = path.replace("AGENT", agents[0].stem.removeprefix("agent-"))

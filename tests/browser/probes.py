@@ -54,6 +54,25 @@ _FILLED = """() => [0.3, 0.5, 0.7].every(share => {
   const section = one && one.closest('.section');
   return !!section && !!section.querySelector('article.item');
 })"""
+# Waits until an element has been at the same place for half a second, and returns its rectangle.
+_AT_REST = """async selector => {
+  let last = null, since = performance.now();
+  while (performance.now() - since < 500) {
+    await new Promise(done => requestAnimationFrame(done));
+    const element = document.querySelector(selector);
+    const {x, y, width, height} = element.getBoundingClientRect();
+    const rectangle = {x, y, width, height};
+    if (JSON.stringify(rectangle) !== JSON.stringify(last)) since = performance.now();
+    last = rectangle;
+  }
+  return last;
+}"""
+
+
+def rectangle_at_rest(page: Page, selector: str) -> dict[str, float]:
+    """The rectangle of an element in the viewport, once it has not moved for half a second."""
+    rectangle: dict[str, float] = page.evaluate(_AT_REST, selector)
+    return rectangle
 
 
 def wait_for_frame(page: Page) -> None:
@@ -62,7 +81,7 @@ def wait_for_frame(page: Page) -> None:
 
 
 def element_count(page: Page) -> int:
-    """The number of element_count in the document."""
+    """The number of elements in the document."""
     return int(page.evaluate("document.getElementsByTagName('*').length"))
 
 
@@ -97,7 +116,7 @@ def scroll_to(page: Page, share: float) -> None:
 
 
 def scroll_position(page: Page) -> float:
-    """How far the page is scroll_position, in pixels."""
+    """How far the page is scrolled, in pixels."""
     return float(page.evaluate(f"({_SCROLLER})().scrollTop"))
 
 

@@ -55,10 +55,17 @@ class Server:
 
 
 @contextmanager
-def start_server(home: Path, cache: Path, *options: str) -> Iterator[Server]:
-    """Run a server for a home until the block ends."""
-    command = [sys.executable, "-m", "threadline", "serve", "--no-open", "--json", "--home", str(home), *options]
-    environment = {**os.environ, "THREADLINE_CACHE": str(cache), "PYTHONPATH": SOURCE}
+def start_server(
+    home: Path, cache: Path, *options: str, source: str = "--home", uri: str | None = None, code: str = SOURCE
+) -> Iterator[Server]:
+    """Run a server for a home until the block ends; with the source `--lake`, for a lake in a folder or at a URI.
+
+    `code` is the folder that threadline is imported from.
+    """
+    place = uri or str(home)
+    command = [sys.executable, "-m", "threadline", "serve", "--no-open", "--json", source, place, *options]
+    environment = {**os.environ, "THREADLINE_CACHE": str(cache), "PYTHONPATH": code}
+    environment |= {"XDG_DATA_HOME": str(cache / "data")}  # annotations
     for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS"):
         environment.pop(name, None)
     cache.mkdir(parents=True, exist_ok=True)

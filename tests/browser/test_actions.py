@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import time
+from contextlib import suppress
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Error, Route, expect
+from tests.browser import homes
 from tests.browser.paths import LONGEST, SHORT
 from tests.browser.visitor import Visitor
 
@@ -37,6 +42,36 @@ def test_a_star_is_kept(visit: Visitor) -> None:
     expect(page.locator("button.star").first).to_have_attribute("aria-pressed", "false")
 
 
+def test_an_update_of_the_list_does_not_remove_a_star(visit: Visitor) -> None:
+    """If the list was requested before the star was saved, and arrives after, the star stays."""
+    page = visit("/sessions")
+    held: list[tuple[Route, str]] = []
+
+    def hold_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            with visit.server.client() as client:
+                held.append((route, client.get("/sessions", headers={"x-fragment": "1"}).text))
+
+    page.route("**/sessions", hold_first)
+    (path,) = visit.server.home.glob(f"projects/*/{homes.GROWING}.jsonl")
+    os.utime(path)  # the list is updated
+    deadline = time.monotonic() + 20
+    while not held and time.monotonic() < deadline:
+        page.wait_for_timeout(100)
+    (route, answer), row = held[0], page.locator("tr[data-item]").nth(1)
+    row.get_by_role("link").first.focus()
+    with page.expect_response("**/annotate.json"):
+        page.keyboard.press("*")
+    with suppress(Error):  # the page may have dropped the request
+        route.fulfill(body=answer, content_type="text/html; charset=utf-8")
+    page.wait_for_timeout(500)
+    expect(row.locator("button.star")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("*")
+    expect(row.locator("button.star")).to_have_attribute("aria-pressed", "false")
+
+
 def test_blocks_have_a_copy_button(visit: Visitor) -> None:
     """The button of a block under the pointer copies its text, and only that."""
     page = visit(f"{LONGEST}?calls=full")
@@ -67,9 +102,14 @@ def test_markdown_is_copied_redacted(visit: Visitor) -> None:
 
 
 def test_a_share_is_previewed_first(visit: Visitor) -> None:
-    """The form shows a preview with counts; only then there are buttons that copy and save."""
-    page = visit(f"{SHORT}/share")
+    """Share shows a preview with counts; only then there are buttons that copy and save."""
+    page = visit(f"{SHORT}/share", wait="commit")
+    expect(page.locator(".share-form")).to_be_visible()
     expect(page.locator(".share-actions")).to_have_count(0)
+    expect(page.locator(".share-preview")).to_be_visible()  # two clicks from the session to the file
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Save").click()
+    assert download.value.suggested_filename.endswith(".html")
     page.get_by_label("Format").select_option("md")
     page.get_by_role("button", name="Preview").click()
     expect(page.locator(".share-preview")).to_contain_text("#")

@@ -376,5 +376,5 @@ def test_plain_addresses_explain_what_to_open(browser_kind: Installed, home: Pat
         tab.open(info["address"])
         for name in ("127.0.0.1", "localhost"):
             tab.open(f"http://{name}:{info['port']}{_PAGE}")
-            tab.wait_for_text("Open the URL that `threadline serve` printed")
+            tab.wait_for_text("Open the URL that threadline serve printed")
             assert _credentials(info)(tab.text()) == []

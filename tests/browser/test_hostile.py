@@ -34,6 +34,7 @@ _STRANGE = """() => {
 _READ = """() => document.documentElement.textContent + [...document.querySelectorAll('*')]
   .flatMap(one => ['title', 'alt', 'aria-label', 'placeholder'].map(name => one.getAttribute(name) || '')).join(' ')"""
 NOTHING: dict[str, list[str]] = {"scripts": [], "evil": [], "handlers": [], "embedded": [], "links": [], "far": []}
+_FIRST, _SECOND, *_OTHERS = hostile.sessions()
 PAGES = (
     "/",
     "/sessions",
@@ -53,7 +54,48 @@ PAGES = (
     "/tools?since=all&by=command",
     "/digest?unit=month",
     "/doctor",
+    "/usage?by=session",
+    "/usage?by=project",
+    "/usage?by=tool",
+    "/usage?by=branch&by=agent-type",
+    "/calls?sort=duration",
+    "/why?since=all&by=project",
+    "/errors?since=all",
+    "/blocks",
+    "/history",
+    "/palette?q=evil",
+    "/files/blame?path=evil",
+    f"/compare?a={_FIRST}&b={_SECOND}",
+    f"/receipt?session={_FIRST}",
+    "/calls?sort=outcome",
+    "/sessions?only=agents",
+    "/sessions?sort=title",
 )
+BELOW = (
+    "agent/a1b2c3",
+    "entry/L1",
+    "state/L60",
+    "why",
+    "why?by=file",
+    "why?by=turn",
+    "waste?min=0",
+    "outcomes",
+    "cost",
+    "timeline",
+    "agents",
+    "changes",
+    "context/end",
+    "along",
+    "related",
+    "todos",
+    "notes",
+    "share",
+    "share?format=html&preview=1",
+    "share?format=md&preview=1",
+    "state/L60?against=L3",
+    "why?by=agent",
+)
+"""Pages below that of a session."""
 
 
 def foreign_content(page: Page) -> dict[str, Any]:
@@ -70,10 +112,14 @@ def test_a_hostile_session_runs_nothing(visit_hostile: Visitor, session: str, na
     page = visit_hostile(f"/session/{session}?thinking=full&calls=full&everything=1")
     assert foreign_content(page) == NOTHING
     assert page.locator("article.item").count() > 20, name
-    below = ("agent/a1b2c3", "entry/L1", "state/L60", "why", "why?by=file", "why?by=turn", "waste?min=0", "outcomes")
-    for path in (f"/session/{session}/{page}" for page in below):
+    for path in (f"/session/{session}/{below}" for below in BELOW):
         visit_hostile.go(page, path)
         assert foreign_content(page) == NOTHING, path
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels a page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -82,6 +128,8 @@ def test_lists_of_hostile_sessions_run_nothing(visit_hostile: Visitor, path: str
     page = visit_hostile(path)
     assert foreign_content(page) == NOTHING
     assert len(page.locator("main").inner_text()) > 20
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert overflow(page) <= 0
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -119,12 +167,53 @@ def test_truncates_lines_of_megabytes_with_a_link(visit_hostile: Visitor) -> Non
     assert element_count(page) < 5_000
 
 
+@pytest.mark.parametrize("name", ["quote", "closing", "attribute", "link", "ansi and bidi"])
+def test_hostile_tags_and_notes_run_nothing(visit_hostile: Visitor, name: str) -> None:
+    """Tags and notes are only text, wherever they are shown."""
+    text = " ".join(hostile.MARKUP[name].replace("\x00", "").split())[:80]
+    page = visit_hostile(f"/session/{_FIRST}/notes")
+    page.locator("form [name=starred]").check()
+    page.locator("form [name=tags]").fill(text[:40])
+    page.locator("form [name=note]").fill(text)
+    page.locator("form:has([name=note]) button").click()
+    page.wait_for_load_state()
+    assert foreign_content(page) == NOTHING
+    for path in ("/", "/sessions", "/sessions?only=starred", f"/session/{_FIRST}", f"/session/{_FIRST}/notes"):
+        visit_hostile.go(page, path)
+        assert foreign_content(page) == NOTHING, path
+        assert overflow(page) <= 0, path
+
+
+@pytest.mark.parametrize("name", ["quote", "closing", "attribute", "link"])
+def test_hostile_names_of_saved_searches_run_nothing(visit_hostile: Visitor, name: str) -> None:
+    """The name of a saved search is only text on the search page, on the home page and in the palette."""
+    text = " ".join(hostile.MARKUP[name].split())[:60]
+    page = visit_hostile("/search?q=evil")
+    page.get_by_text("Save this search").click()
+    page.locator(".save-search [name=name]").fill(text)
+    page.locator(".save-search button").click()
+    page.wait_for_load_state()
+    for path in ("/search", "/"):
+        visit_hostile.go(page, path)
+        assert text in page.locator(".saved").inner_text()
+        assert foreign_content(page) == NOTHING, path
+        assert overflow(page) <= 0, path
+    page.keyboard.press("Control+k")
+    page.wait_for_selector(".palette [role=option]")
+    assert foreign_content(page) == NOTHING
+    page.keyboard.press("Escape")
+    page.locator(".saved button").first.click()  # other tests have none
+    page.wait_for_load_state()
+
+
 def test_shows_hidden_characters(visit_hostile: Visitor) -> None:
     """Control characters, bidi marks and tags are shown as escapes on every page."""
     session = {name: identity for identity, name in hostile.sessions().items()}["ansi and bidi"]
     page = visit_hostile("/")
-    for path in ("/", "/sessions", "/calls", f"/session/{session}", f"/session/{session}/entry/L1"):
+    sessions = [f"/session/{session}", *(f"/session/{session}/{below}" for below in BELOW)]
+    for path in (*PAGES, *sessions):
         visit_hostile.go(page, path)
         text = page.evaluate(_READ)
         assert not {char for char in "\x1b\x9b\u202e\u2066\u200b\u2028\x07\x08\U000e0069" if char in text}, path
-        assert "\\u202e" in text or "/session/" not in path, path
+    visit_hostile.go(page, f"/session/{session}/entry/L1")
+    assert "\\u202e" in page.evaluate(_READ)

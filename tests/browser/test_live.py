@@ -18,6 +18,10 @@ from tests.transcripts import Pen, Row, line, prompt, reply
 
 _NUMBERS = count()
 """Numbers of replies: every test of a worker appends to the same file."""
+_SET_HIDDEN = """isHidden => {
+  Object.defineProperty(document, 'hidden', {value: isHidden, configurable: true});
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
 
 
 @pytest.fixture
@@ -111,13 +115,16 @@ def test_new_entries_do_not_move_the_page(visit: Visitor, append_reply: Writer) 
     page.mouse.move(640, 500)
     page.mouse.wheel(0, 900)
     page.wait_for_timeout(300)
-    place = page.evaluate("scrollY")
+    # What the reader sees, not `scrollY`: that changes with the height of what is above the window.
+    anchor = page.evaluate("document.elementFromPoint(640, 400).closest('[id]').id")
+    position = f"document.getElementById({anchor!r}).getBoundingClientRect().top"
+    place = page.evaluate(position)
     append_reply("Unseen, the first.")
     button = page.locator("button.new")
     expect(button).to_have_text("1 new entry ↓")
     append_reply("Unseen, the second.")
     expect(button).to_have_text("2 new entries ↓")
-    assert page.evaluate("scrollY") == place
+    assert abs(page.evaluate(position) - place) < 1
     button.click()
     expect(page.get_by_text("Unseen, the second.")).to_be_in_viewport()
     expect(button).to_be_hidden()
@@ -152,15 +159,11 @@ def test_a_hidden_tab_catches_up(visit: Visitor, append_reply: Writer) -> None:
     page = visit(GROWING)
     wait_for_live_updates(page)
     go_to_end(page)
-    hide = """isHidden => {
-      Object.defineProperty(document, 'hidden', {value: isHidden, configurable: true});
-      document.dispatchEvent(new Event('visibilitychange'));
-    }"""
-    page.evaluate(hide, True)
+    page.evaluate(_SET_HIDDEN, True)
     append_reply("While nobody looked.")
     page.wait_for_timeout(1200)
     expect(page.get_by_text("While nobody looked.")).to_have_count(0)
-    page.evaluate(hide, False)
+    page.evaluate(_SET_HIDDEN, False)
     expect(page.get_by_text("While nobody looked.")).to_be_in_viewport()
 
 
@@ -174,6 +177,18 @@ def test_lists_follow_the_transcripts(visit: Visitor, append_reply: Writer) -> N
         append_reply.prompt("Typed while the list was open")
         expect(row).to_contain_text("Typed while the list was open")
         assert page.evaluate("document.activeElement.getAttribute('href')") == GROWING
+
+
+def test_a_list_is_current_when_its_tab_is_shown_again(visit: Visitor, append_reply: Writer) -> None:
+    """A hidden tab does not listen. When it is shown again, it shows what was written meanwhile."""
+    page = visit("/sessions")
+    page.wait_for_timeout(1500)
+    page.evaluate(_SET_HIDDEN, True)
+    with append_reply.undone():
+        append_reply.prompt("Typed while the tab was hidden")
+        page.wait_for_timeout(1000)
+        page.evaluate(_SET_HIDDEN, False)
+        expect(page.locator("main")).to_contain_text("Typed while the tab was hidden")
 
 
 def test_the_home_page_follows_the_transcripts(visit: Visitor, append_reply: Writer) -> None:

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.paths import LONGEST, SHORT
+from tests.browser.probes import rectangle_at_rest
 from tests.browser.visitor import Visitor
 
 
@@ -52,15 +53,10 @@ def test_opening_the_panel_does_not_move_the_entry(visit: Visitor) -> None:
     for _ in range(3):
         page.keyboard.press("J")
         page.wait_for_timeout(150)
-    item = page.locator("article.current")
-    before = item.bounding_box()
+    before = rectangle_at_rest(page, "article.current")
     page.keyboard.press("s")
     expect(page.locator("aside.panel .panel-body")).not_to_be_empty()
-    page.wait_for_timeout(300)
-    after, panel = item.bounding_box(), page.locator("aside.panel").bounding_box()
-    assert before is not None
-    assert after is not None
-    assert panel is not None
+    after, panel = rectangle_at_rest(page, "article.current"), rectangle_at_rest(page, "aside.panel")
     assert abs(after["y"] - before["y"]) <= 2
     assert after["x"] + after["width"] <= panel["x"]
 

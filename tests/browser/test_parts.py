@@ -90,10 +90,11 @@ def test_keys_continue_in_the_next_part(visit_parts: Visitor) -> None:
 
 
 def test_a_turn_link_leads_to_another_part(visit_parts: Visitor) -> None:
-    """The list has the turns of all parts. Back leads to the previous position."""
+    """The list has the turns of all parts, later ones behind a link. Back leads to the previous position."""
     page = visit_parts(_PAGE)
     shape = visit_parts.server.json(f"{_PAGE}/shape.json")
     section = next(section for section in shape["sections"] if section["part"] == 2)
+    page.locator(".side p.more a", has_text="Later").click()
     link = page.locator(f".side a[data-turn='{section['turn'] + 1}']")
     anchor = link.get_attribute("data-anchor")
     link.click()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 from tests.browser.reviewed_session import AGENT, FILE, REVIEWED
-from tests.browser.test_accessibility import serious_violations
+from tests.browser.test_accessibility import violations
 from tests.browser.visitor import Visitor
 
 SESSION = f"/session/{REVIEWED}"
@@ -18,7 +18,7 @@ def test_an_agent_unfolds_below_its_call(visit: Visitor) -> None:
     agent.locator("summary").first.click()
     expect(agent.locator("article").last).to_contain_text("There are twenty-five shelves.")
     assert page.url.endswith(SESSION)
-    assert serious_violations(page) == []
+    assert violations(page) == []
 
 
 def test_an_agent_is_linked_without_scripts(visit: Visitor) -> None:
@@ -36,7 +36,7 @@ def test_the_changes_of_a_session_are_a_patch(visit: Visitor) -> None:
     expect(page.locator("h2")).to_have_text(FILE)
     expect(page.locator(".lines > .del")).to_contain_text("shelf_1 = 1")
     expect(page.locator(".lines > .add")).to_contain_text("shelf_39 = 1")
-    assert serious_violations(page) == []
+    assert violations(page) == []
     page.get_by_role("link", name="Copy as patch").click()
     expect(page.get_by_role("status")).to_contain_text("Patch copied")
     patch = page.evaluate("navigator.clipboard.readText()")

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
+from tests.browser import homes
 from tests.browser.visitor import Visitor
 from tests.transcripts import Pen, prompt, reply, transcript, write
 
@@ -43,3 +45,30 @@ def test_the_header_fits_a_phone(visit: Visitor, session: str) -> None:
     """At 390 px nothing is wider than the page."""
     page = visit(session, width=390)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_command_is_copied_by_one_click(visit: Visitor, session: str) -> None:
+    """With scripts there is a button instead of the command; without them, the command."""
+    page = visit(session)
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("status")).to_contain_text("Command for your terminal copied")
+    assert page.evaluate("navigator.clipboard.readText()").endswith(f"claude --resume {_SESSION}")
+    page = visit(session, javascript=False)
+    expect(page.locator("#resume")).to_contain_text(f"claude --resume {_SESSION}")
+    assert page.locator("#resume").evaluate("code => code.clientWidth") > 100
+
+
+def test_the_amount_leads_to_its_receipt(visit: Visitor, session: str) -> None:
+    """The amount in the header is a link to the lines that were counted."""
+    page = visit(session)
+    page.locator('.head a[href^="/receipt"]').click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("How this was counted")
+
+
+def test_the_bar_repeats_the_title_only_below_the_header(visit: Visitor) -> None:
+    """While the header is on the screen, the title is shown once."""
+    page = visit(f"/session/{homes.GROWING}", height=400)
+    title = page.locator(".mini-head > .mini-title")
+    expect(title).to_be_hidden()
+    page.mouse.wheel(0, 2000)
+    expect(title).to_be_visible()

@@ -11,14 +11,14 @@ FILLED = "[...document.querySelectorAll('.section')].filter(one => one.querySele
 
 
 def open_long_session(visit: Visitor) -> Page:
-    """The long session once it was open_long_session completely. At first only its beginning is shown."""
+    """The long session, once it is open completely. At first only its beginning is shown."""
     page = visit(LONGEST)
     page.wait_for_selector("main:not([data-partial])")
     return page
 
 
 def scroll_away(page: Page) -> None:
-    """Scroll far scroll_away and around, so that everything that may be emptied is."""
+    """Scroll far away and around, so that everything that may be emptied is."""
     for share in (0.5, 0.6, 0.7, 0.8):
         scroll_to(page, share)
         wait_until_filled(page)

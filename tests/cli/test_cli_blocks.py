@@ -52,12 +52,12 @@ def test_table_shows_windows_gaps_burn_rate_and_projection(blocks: Any, monkeypa
     result = blocks()
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
-    assert lines[1].split()[:6] == ["2026-03-03", "10:00", "40m", "opus-4-5", "13,020", "$0.04"]
+    assert lines[1].split()[:6] == ["2026-03-03", "10:00", "40m", "opus-4-5", "13.0k", "$0.04"]
     assert lines[2].split() == ["2026-03-03", "15:40", "gap", "1d", "19h"]
-    assert "3h 19m left  opus-4-5, haiku-4-5  12,453   $0.01    96%" in lines[3]
+    assert "3h 19m left  opus-4-5, haiku-4-5   12.5k   $0.01    96%" in lines[3]
     assert "160 tokens per minute (6 without the cache), $0.01 per hour" in result.out
-    assert "44,384 tokens, $0.05 by 16:00" in result.out
-    assert "2 windows: 25,473 tokens, $0.06." in result.out
+    assert "44.4k tokens, $0.05 by 16:00" in result.out
+    assert "2 windows: 25.5k tokens, $0.06." in result.out
     assert "Times are UTC." in result.out
 
 
@@ -67,7 +67,7 @@ def test_table_fits_terminal(blocks: Any, monkeypatch: pytest.MonkeyPatch, width
     monkeypatch.setenv("COLUMNS", width)
     result = blocks("--limit-tokens", "max")
     assert max(map(len, result.out.splitlines())) <= int(width)
-    assert int(width) < 80 or "12.5k" in result.out or "12,453" in result.out
+    assert int(width) < 80 or "12.5k" in result.out
 
 
 def test_json_equals_library_windows(blocks: Any, home: Path) -> None:
@@ -120,11 +120,14 @@ def test_active_shows_only_the_active_window(blocks: Any, cli: CliRunner, home: 
         (("--recent",), ["2026-03-03T10", "2026-03-03T15", "2026-03-05T11"]),
         (("--since", "now"), ["2026-03-05T11"]),
         (("--order", "desc"), ["2026-03-05T11", "2026-03-03T15", "2026-03-03T10"]),
+        (("--limit", "2"), ["2026-03-03T10", "2026-03-03T15", "2026-03-05T11"]),
+        (("--limit", "1"), ["2026-03-05T11"]),
+        (("--limit", "1", "--order", "desc"), ["2026-03-05T11"]),
         (("--hours", "1"), ["2026-03-03T10", "2026-03-03T11", "2026-03-05T11", *["2026-03-05T12"] * 2]),
     ],
 )
 def test_filters_choose_windows_by_start(blocks: Any, options: tuple[str, ...], begins: list[str]) -> None:
-    """Windows are chosen by their start. The active one belongs to every period that has not ended."""
+    """Windows are chosen by their start; `--limit` does not count gaps. An active one is in any period not yet over."""
     assert [row["begins"][:13] for row in blocks(*options, "--json").json["rows"]] == begins
 
 
@@ -147,10 +150,10 @@ def test_time_zone_changes_display_and_filters_only(blocks: Any, cli: CliRunner,
 @pytest.mark.parametrize(
     ("limit", "status", "remaining", "sentence"),
     [
-        ("20000", "exceeds", 7547, "7,547 left; this rate exceeds it"),
-        ("50,000", "warning", 37547, "37,547 left; this rate comes close to it"),
-        ("1_000_000", "ok", 987547, "987,547 left; enough"),
-        ("max", "exceeds", 567, "13,020 tokens: 567 left"),
+        ("20000", "exceeds", 7547, "7.5k left; this rate exceeds it"),
+        ("50,000", "warning", 37547, "37.5k left; this rate comes close to it"),
+        ("1_000_000", "ok", 987547, "987.5k left; enough"),
+        ("max", "exceeds", 567, "13.0k tokens: 567 left"),
     ],
 )
 def test_limit_shows_remaining_tokens_and_status(

@@ -17,9 +17,9 @@ from tests.insight.spending import NOW, OTHER, REPLY_COST, spend
 from tests.transcripts import SESSION, START
 
 from threadline.account import save_budget
-from threadline.cli import statusline as statusline_command
-from threadline.cli import usage as usage_command
-from threadline.cli.insight import budget as command
+from threadline.cli.cost import budget as command
+from threadline.cli.cost import statusline as statusline_command
+from threadline.cli.cost import usage as usage_command
 from threadline.files import BUDGETS, settings_file
 from threadline.model.budgets import Budget
 

@@ -223,14 +223,14 @@ def test_nothing_is_written_without_a_folder_or_over_a_file(cli: CliRunner, tmp_
     path = write(tmp_path / "in" / "rows.jsonl", *source_rows("tool-rows"))
     before = sorted(tmp_path.rglob("*"))
     result = cli("convert", path, "--cwd", CWD)
-    assert "not written: use --output DIR" in result.out
+    assert "not written: use --out DIR" in result.out
     assert sorted(tmp_path.rglob("*")) == before
     assert cli("convert", path, "--output", tmp_path / "out").code == 0
     (written,) = (tmp_path / "out").iterdir()
     written.write_text("mine")
     result = cli("convert", path, "--output", tmp_path / "out")
     assert (result.code, result.out) == (2, "")
-    assert "exists. Choose another --output folder" in result.err
+    assert "exists. Choose another --out folder" in result.err
     assert written.read_text() == "mine"
 
 

@@ -52,7 +52,7 @@ def test_demo_home_is_healthy(cli: CliRunner, demo_home: Path) -> None:
     assert result.code == 0
     assert result.err == ""
     assert "Check passed: every transcript is reproduced byte for byte" in result.out
-    assert "Understood 100 % of bytes" in result.out
+    assert "Understood 100% of bytes" in result.out
     assert "none: every kind, block, tool result and field is known" in result.out
     report = cli("doctor", "--home", demo_home, "--check", "--json").json
     assert (report["round_trip"], report["understood"], report["drift"]) == (True, 1, [])
@@ -377,12 +377,12 @@ def test_narrow_page_keeps_the_ends_of_places(
 
 
 def test_wording_of_counts_and_shares(cli: CliRunner, tmp_path: Path) -> None:
-    """One item is singular, a share has at most two decimals and never rounds up to 100 %, a torn tail is pending."""
+    """One item is singular, a share has at most two decimals and never rounds up to 100%, a torn tail is pending."""
     torn = b'{"type":"user"'
     home, _path = write_home(tmp_path, *transcript(prompt("x" * 200_000)), {"type": "novelty"}, torn)
     shown = cli("doctor", home).out
     assert "Read 1 transcript: 3 lines, 2 entries" in shown
-    assert "Understood 99.99 % of bytes, 14 bytes pending" in shown
+    assert "Understood 99.99% of bytes, 14 bytes pending" in shown
     (row,) = [text for text in shown.splitlines() if text.lstrip().startswith("torn-tail")]
     assert "14 bytes pending" in row
     _home, path = write_home(tmp_path / "other", *transcript(prompt("x")))

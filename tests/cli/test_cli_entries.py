@@ -227,10 +227,11 @@ def test_invalid_time_is_an_error(cli: CliRunner, sample: Path, option: str, wor
 
 
 def test_limit_counts_matching_entries(cli: CliRunner, sample: Path) -> None:
-    """`--limit` counts entries that match the other filters. Values below one are refused."""
+    """`--limit` counts entries that match the other filters. 0 is no limit; values below it are refused."""
     assert texts(cli("entries", sample, "--kind", "user", "--limit", "2", "--jsonl").jsonl) == ["do it", "look"]
     assert len(cli("entries", sample, "--limit", "1000", "--jsonl").jsonl) == 7
-    refused = cli("entries", sample, "--limit", "0")
+    assert len(cli("entries", sample, "--limit", "0", "--jsonl").jsonl) == 7
+    refused = cli("entries", sample, "--limit", "-1")
     assert refused.code == 2
     assert "--limit" in refused.err
 
@@ -386,7 +387,7 @@ def test_reports_unreadable_transcript_and_prints_the_rest(
             raise Unreadable(f"{path} cannot be opened: no.")
         return real_entries(path)
 
-    monkeypatch.setattr("threadline.cli.entries.parse_entries", refuse)
+    monkeypatch.setattr("threadline.cli.session.entries.parse_entries", refuse)
     result = cli("entries", sample.parent, "--jsonl")
     assert (result.code, texts(result.jsonl)) == (0, ["other"])
     assert result.err == f"threadline: {sample} cannot be opened: no.\n"

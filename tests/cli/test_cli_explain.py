@@ -7,8 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.account.test_receipts import OTHER, add_session, message
 from tests.cli.runner import CliRunner, control_characters, run_in_subprocess
+from tests.reports.test_receipts import OTHER, add_session, message
 from tests.transcripts import SESSION, Pen, meta, prompt, reply, transcript, write
 
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"

@@ -89,8 +89,8 @@ def test_log_prints_patches_with_comments(cli: CliRunner, home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["b.py", "--log"], 1, "No session edited a file 'b.py'."),
-        (["last", "--log"], 1, "use --session"),
+        (["b.py", "--log"], 2, "No session edited a file 'b.py'."),
+        (["last", "--log"], 2, "use --session"),
         (["a.py", "--log", "--since", "2027-01-01"], 1, "No matching edit"),
         (["a.py", "--log", "--project", "zzz"], 1, "No project matches 'zzz'"),
         (["b.py", "--log", "--session", "last"], 1, "This session did not edit a file 'b.py'."),

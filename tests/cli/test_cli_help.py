@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -55,6 +56,17 @@ def test_help_fits_80_columns(cli: CliRunner, command: str, monkeypatch: pytest.
     lines = cli(*command.split(), "--help").out.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line for line in lines[1:] if line.endswith("...")] == []
+
+
+@for_each("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])
+def test_help_is_uniform(cli: CliRunner, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Defaults are written as `Default: …`, and the comments of examples start in one column."""
+    monkeypatch.setenv("COLUMNS", "80")
+    text = cli(*command.split(), "--help").out
+    assert "[default" not in text
+    examples = text.split("Examples:\n")[1].split("\n\n")[0].splitlines()
+    columns = {match.end() for line in examples if (match := re.match(r"    \S+(?: \S+)*  +(?=\S)", line))}
+    assert len(columns) <= 1, examples
 
 
 @pytest.mark.parametrize("group", ["", "keep"])
@@ -122,3 +134,53 @@ def test_demo_prints_the_same_row_in_every_format(cli: CliRunner, tmp_path: Path
     assert rows == [{**report, "directory": str(tmp_path / "b")}]
     (cells,) = cli("demo", tmp_path / "c", "--csv").csv
     assert cells == {name: str(value) for name, value in {**report, "directory": tmp_path / "c"}.items()}
+
+
+LIMITED = [
+    "list",
+    "search tests",
+    "history",
+    "calls",
+    "errors",
+    "files",
+    "entries {home}",
+    "usage --by session",
+    "usage --by hour",
+    "blocks",
+    "outcomes --by session",
+    "tools",
+    "explain last",
+    "why last",
+    "waste --since 2000-01-01",
+]
+
+
+@for_each("command", LIMITED)
+def test_limit_of_zero_means_no_limit(cli: CliRunner, demo_home: Path, command: str) -> None:
+    """`--limit 0` prints the same table as a limit larger than everything, and more than `--limit 1`."""
+    words = command.format(home=demo_home).split()
+
+    def table(limit: int) -> str:
+        result = cli(*words, "--home", demo_home, "--limit", str(limit))
+        assert result.code in {0, 1}, result.err
+        return result.out
+
+    everything = table(0)
+    assert everything == table(1_000_000)
+    assert len(everything) > len(table(1))
+
+
+def test_every_limit_accepts_zero(cli: CliRunner) -> None:
+    """The help of every command with `--limit` says what 0 means."""
+    names = [*COMMANDS, *(f"keep {action}" for action in ACTIONS), "lake usage", "lake search"]
+    helps = [" ".join(cli(*name.split(), "--help").out.split()) for name in names]
+    limited = [text for text in helps if " --limit N " in text]
+    assert len(limited) > 15
+    assert [text for text in limited if "0 means no limit" not in text] == []
+
+
+def test_agents_are_in_the_tree_and_in_usage(cli: CliRunner) -> None:
+    """There is no command `agents`; the error names those that show them."""
+    result = cli("agents")
+    assert result.code == 2
+    assert "Did you mean `threadline tree SESSION` or `threadline usage --by agent`?" in result.err

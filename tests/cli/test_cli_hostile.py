@@ -33,6 +33,8 @@ TEXTS = [
 """All of them in one text, and each by itself to show which one fails."""
 # A file name contains no slash, NUL or lone surrogate, except for undecodable bytes.
 IN_NAMES = EVERYTHING.replace("/", "|").encode(errors="ignore").decode()[:60] + "\udcff"
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the start of a formula; the last four are full-width signs."""
 TABLES: tuple[list[str], ...] = ([], ["doctor"], ["doctor", "--check"], ["entries"])
 
 
@@ -133,7 +135,7 @@ def test_demo_escapes_hostile_directory_name(cli: CliRunner, tmp_path: Path) -> 
     assert control_characters(result.out) == set()
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("start", FORMULA_STARTS)
 def test_no_csv_cell_is_a_formula(cli: CliRunner, tmp_path: Path, start: str) -> None:
     """A CSV cell that starts like a formula is quoted in every command. JSON has the text unchanged."""
     text = start + 'HYPERLINK("http://example.invalid","x")'
@@ -143,12 +145,12 @@ def test_no_csv_cell_is_a_formula(cli: CliRunner, tmp_path: Path, start: str) ->
     results = [cli("entries", path, "--csv"), cli("--home", tmp_path, "--csv"), cli("doctor", path, "--csv")]
     for result in results:
         cells = [cell for row in result.csv for cell in row.values()]
-        assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+        assert not [cell for cell in cells if cell.startswith(FORMULA_STARTS)]
         assert f"'{text}" in cells
     assert cli("entries", path, "--jsonl", "--limit", "1").jsonl[0]["text"] == text
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'", ""])
+@pytest.mark.parametrize("start", [*FORMULA_STARTS, "'", ""])
 def test_csv_only_adds_a_quote_to_formulas(cli: CliRunner, tmp_path: Path, start: str) -> None:
     """A CSV reader gets the text of the JSON, except for the quote before a formula."""
     text = start + "SUM(A1)"

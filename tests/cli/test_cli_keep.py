@@ -178,6 +178,19 @@ def test_restore_reproduces_deleted_session(cli: CliRunner, home: Path) -> None:
     assert snapshot(home) == before
 
 
+def test_last_is_the_session_that_show_and_list_mean(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """If all files have the same mtime, as after a copy, `keep list` and `restore last` follow `list`."""
+    for path in filter(Path.is_file, home.rglob("*")):
+        os.utime(path, (1_800_000_000, 1_800_000_000))
+    cli("keep")
+    last = cli("show", "last", "--json").json["session"]
+    listed = [row["session"] for row in cli("list", "--json").json if not row["unlisted"]]
+    assert [row["session"] for row in cli("keep", "list", "--json").json if row["session"] in listed] == listed
+    assert listed[0] == last
+    assert cli("keep", "restore", "last", "--to", tmp_path / "new", "--json").code == 0
+    assert [path.stem for path in home_counts.main_transcripts(tmp_path / "new")] == [last]
+
+
 def test_restore_all_into_another_home(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """Every kept file is restored with its mode and time, and the restored home reads like the original."""
     run = cli("keep", "--json").json
@@ -439,7 +452,7 @@ def test_merge_lists_sessions_by_machine(cli: CliRunner, tmp_path: Path, monkeyp
     assert sorted({row["machine"] for row in rows}) == ["desk", "lap top"]
     assert len(rows) == 2 * len(own_rows)
     assert len(cli("keep", "list", "--machine", "lap top", "--json").json) == len(own_rows)
-    assert "MACHINE" in cli("keep", "list").out
+    assert " machine " in cli("keep", "list").out
     foreign = cli("keep", "restore", rows[0]["session"], "--machine", "lap top")
     assert foreign.code == 2
     assert "another machine, lap top" in foreign.err
@@ -475,6 +488,24 @@ def test_encrypted_keep_is_written_without_secret_and_read_with_it(
     wrong = cli("keep", "status", "--keep", tmp_path / "second")
     assert wrong.code == 2
     assert "Wrong passphrase" in wrong.err
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("passphrase", [None, "pass"])
+def test_encrypted_keep_is_created_with_the_key_file_of_the_environment(
+    cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passphrase: str | None
+) -> None:
+    """With THREADLINE_KEEP_KEY_FILE, `keep --encrypt` asks for no passphrase, and the file opens the keep."""
+    pytest.importorskip("pyrage")
+    key = tmp_path / "key"
+    monkeypatch.setenv("THREADLINE_KEEP_KEY_FILE", str(key))
+    if passphrase:
+        monkeypatch.setenv("THREADLINE_KEEP_PASSPHRASE", passphrase)
+    created = cli("keep", "--encrypt")
+    assert (created.code, key.stat().st_mode & 0o777) == (0, 0o600), created.err
+    assert len(cli("keep", "list", "--json").json) > 3
+    monkeypatch.delenv("THREADLINE_KEEP_KEY_FILE")
+    assert cli("keep", "list").code == 2
 
 
 @pytest.mark.usefixtures("home")
@@ -695,6 +726,10 @@ def test_status_before_the_first_run(cli: CliRunner, home: Path) -> None:
     assert "Run `threadline keep` to create one" in result.err
     assert f"At risk: {len({path.stem for path in home_counts.main_transcripts(home)})} sessions" in result.out
     assert all(path.stem[:8] in result.out for path in home_counts.main_transcripts(home))
+    document = cli("keep", "status", "--json")
+    rows = [json.loads(line) for line in cli("keep", "status", "--jsonl").out.splitlines()]
+    assert (document.code, document.json["path"], document.json["sessions"]) == (1, None, 0)
+    assert document.json["at_risk"] == rows
 
 
 @pytest.mark.usefixtures("home")

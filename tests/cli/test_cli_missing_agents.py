@@ -87,7 +87,7 @@ def test_usage_and_explain_report_them(home: Path, cli: CliRunner) -> None:
     report = cli("usage", "--home", home, "--json").json
     assert report["missing_agents"] == {"agents": 2, "reporting": 1, "tokens_at_least": 1500}
     note = "2 subagents no longer have a transcript, so their spending is missing or incomplete. 1 of them reports"
-    assert any(text.startswith(note) and text.endswith("1,500 tokens, a lower bound.") for text in report["notes"])
+    assert any(text.startswith(note) and text.endswith("1.5k tokens, a lower bound.") for text in report["notes"])
     assert report["total"]["charges"] == 5
     assert note in " ".join(cli("usage", "--home", home).out.split())
     receipt = cli("explain", SESSION, "--home", home, "--json").json

@@ -14,6 +14,7 @@ KEYS = {
     "projects",
     "sessions",
     "listed",
+    "agents_only",
     "transcripts",
     "agents",
     "inline_agents",

@@ -189,7 +189,7 @@ def test_examples_of_the_page_work(demo_home: Path, tmp_path: Path) -> None:
     pytest.importorskip("jsonschema", reason="jsonschema, of the extra `test`, is not installed")
     for line, result in run_shell_lines(PAGE, tmp_path, demo_home):
         assert (result.returncode, result.stderr) == (0, b""), line
-        assert result.stdout or ">" in line or "--output" in line, line
+        assert result.stdout or ">" in line or "--out" in line, line
     work = tmp_path / "work"
     assert json.loads((work / "transcript.schema.json").read_bytes())["$ref"] == "#/$defs/Entry"
     (work / "demo-home").symlink_to(demo_home)

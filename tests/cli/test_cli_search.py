@@ -275,6 +275,31 @@ def test_says_that_there_may_be_more_sessions(cli: CliRunner, demo_home: Path) -
     assert "more sessions" not in unlimited
 
 
+def test_weak_matches_are_left_out(cli: CliRunner, tmp_path: Path) -> None:
+    """A session with most of the words is an answer: exit code 0. Others that have only a common word are not shown."""
+    texts = ("the marvin logo is blurred", "marvin again", "a skills listing", *["fix this, please"] * 30)
+    ids = [f"5eed0000-0000-4000-8000-{number:012}" for number in range(len(texts))]
+    for id_, text in zip(ids, texts, strict=True):
+        parts = [prompt(text), reply("I will fix it.")]
+        write(tmp_path / f"home/projects/-work-app/{id_}.jsonl", *transcript(*parts, pen=Pen(id_)))
+    arguments = ("how did we fix the marvin logo in skills", "--json", "--home", tmp_path / "home")
+    result = cli("search", *arguments)
+    assert [row["session"] for row in result.json] == [ids[0], ids[2], ids[1]]
+    assert (result.code, "These contain some" in result.err) == (0, True)
+    assert cli("search", *arguments, "--exact").code == 1
+
+
+def test_incomplete_answer_is_marked(cli: CliRunner, demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the time was over, the rows say so, and the text names the option that allows more time."""
+    query = ("search", "/[a-z]+e[a-z]+/", "--home", demo_home)
+    assert {row["cut_short"] for row in cli(*query, "--json").json} == {False}
+    monkeypatch.setattr("threadline.search.engine.SOON_SECONDS", -1.0)
+    assert {row["cut_short"] for row in cli(*query, "--json").json} == {True}
+    text = cli(*query).out
+    assert "There may be more sessions: use --timeout SECONDS." in text
+    assert "--limit" not in text
+
+
 def test_file_hits_have_the_field_file(cli: CliRunner, home: Path) -> None:
     """On the page and in rows."""
     write(

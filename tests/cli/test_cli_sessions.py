@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.runner import COMMAND, CliRunner, control_characters, run_in_subprocess, subprocess_environment
 from tests.cli.test_cli_hostile import EVERYTHING, TEXTS, ascii_json
+from tests.thread.session_cases import main_transcripts
 from tests.transcripts import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
 from threadline.cli.output import pager_command
@@ -19,6 +20,7 @@ from threadline.cli.output import pager_command
 OTHER = "5e551011-0000-4000-8000-000000000002"
 OLD = "5e551011-0000-4000-8000-000000000003"
 AGENT = "a0123456789abcdef"
+(REWOUND,) = main_transcripts("rewind-leaves-a-branch")
 
 
 @pytest.fixture
@@ -64,8 +66,8 @@ def home(tmp_path: Path) -> Path:
     rows = [{**row, "sessionId": OLD} for row in inside if isinstance(row, dict)]
     write(project / f"{OLD}.jsonl", *transcript(prompt("Old one"), reply("ok"), pen=Pen(OLD)), *rows)
     # Not sessions: only an agent's rows, only metadata, nothing.
-    agent_rows = transcript(prompt("Agent"), reply("x"), pen=Pen(isSidechain=True))
-    write(project / "5e551011-0000-4000-8000-000000000004.jsonl", *agent_rows)
+    agent_id = "5e551011-0000-4000-8000-000000000004"
+    write(project / f"{agent_id}.jsonl", *transcript(prompt("Agent"), reply("x"), pen=Pen(agent_id, isSidechain=True)))
     write(project / "5e551011-0000-4000-8000-000000000005.jsonl", *transcript(meta("summary", summary="A title")))
     write(project / "5e551011-0000-4000-8000-000000000006.jsonl")
     return tmp_path / "home"
@@ -206,10 +208,10 @@ def test_explains_why_nothing_matches(cli: CliRunner, home: Path, command: list[
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_calls_table_fits_terminal(home: Path, columns: int) -> None:
-    """The date is omitted if there is only one, and narrow tables favour the input column."""
+    """The date is omitted if there is only one. Columns are dropped only if there is no room for them."""
     lines = run_in_subprocess("calls", SESSION, "--home", home, COLUMNS=str(columns)).out.splitlines()
     assert max(map(len, lines)) <= columns
-    assert ("line" in lines[0].split()) is (columns == 120)
+    assert ("line" in lines[0].split()) is (columns >= 80)
     assert lines[1].split()[0] == "09:00:04"
 
 
@@ -526,7 +528,7 @@ ALL_COMMANDS: tuple[list[str], ...] = (
 @pytest.mark.parametrize("command", ALL_COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("text", TEXTS)
 def test_tables_escape_hostile_text(cli: CliRunner, tmp_path: Path, command: list[str], text: str) -> None:
-    """Control characters in any field are ascii_json."""
+    """Control characters in any field are escaped."""
     result = cli(*command, "--home", hostile_session_home(tmp_path, text))
     assert result.code == 0, result.err
     assert not control_characters(result.out)
@@ -619,3 +621,24 @@ def test_reads_session_with_unfinished_last_line(cli: CliRunner, home: Path) -> 
         file.write(line({"type": "user", "message": {"role": "user", "content": "half"}})[:30])
     assert "はい" in cli("show", path).out
     assert OTHER in list_ids(cli, home)
+
+
+def test_turn_on_a_branch_is_shown_with_its_branch(cli: CliRunner) -> None:
+    """The text has the prompt and the reply, and says on which branch they are."""
+    result = cli("show", REWOUND, "--turn", "2")
+    assert result.code == 0
+    assert "turn 2 is on the abandoned branch 1" in result.out
+    assert "── turn 2" in result.out
+    branch = cli("show", REWOUND, "--branch", "1", "--turn", "2").out
+    assert [line for line in result.out.splitlines() if "abandoned branch" not in line] == branch.splitlines()
+
+
+def test_rows_of_a_turn_on_a_branch_are_printed(cli: CliRunner) -> None:
+    """`--jsonl` prints the entries of the turn."""
+    rows = cli("show", REWOUND, "--turn", "2", "--jsonl").jsonl
+    assert {row["turn"] for row in rows} == {2}
+
+
+def test_turn_of_the_conversation_names_no_branch(cli: CliRunner) -> None:
+    """A turn that was kept is shown as before."""
+    assert "branch" not in cli("show", REWOUND, "--turn", "1").out.splitlines()[2]

@@ -56,7 +56,9 @@ def test_files_lists_what_is_proven(cli: CliRunner, home: Path) -> None:
     assert [doubt["how"] for doubt in edited_file["doubts"]] == ["command"]
     assert (long["proven"], long["known_lines"], long["total_lines"], long["changed"]) == ("partial", 2, 5, None)
     table = cli("files", SESSION[:8], "--home", home).out
-    assert [line.split()[0] for line in table.splitlines()] == ["proven", "whole", "partial", "whole"]
+    rows, legend = table.split("\n\n")
+    assert [line.split()[0] for line in rows.splitlines()] == ["proven", "whole", "partial", "whole"]
+    assert "doubts: those of them that mention the file" in " ".join(legend.split())
 
 
 def test_files_at_a_place(cli: CliRunner, home: Path) -> None:
@@ -75,7 +77,7 @@ def test_content_is_printed_unchanged_into_a_pipe(cli: CliRunner, home: Path) ->
     assert result.raw == f"one\n2 {HOSTILE}\n".encode()
     partial = cli("files", "last", "--home", home, "--path", "long.py", "--content")
     assert (partial.code, partial.out) == (0, "...\n     2\t2\n     3\t3\n")
-    assert "2 of 5 lines are proven by read" in partial.err
+    assert "2 of 5 lines are known from the read" in partial.err
     row = cli("files", "last", "--home", home, "--path", A, "--content", "--json").json
     assert row[0]["content"] == f"one\n2 {HOSTILE}\n"
 
@@ -84,7 +86,7 @@ def test_diff_between_two_places(cli: CliRunner, home: Path) -> None:
     """`--diff` prints the change and what is proven, in a form that `patch` accepts."""
     result = cli("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py")
     assert result.code == 0
-    assert result.out.startswith(f"# {A}: Before: Every line is proven by write at line 3. After: ")
+    assert result.out.startswith(f"# {A}: Before: Every line is known from the write at line 3. After: ")
     assert result.out.endswith(f"--- {A}\n+++ {A}\n@@ -1,2 +1,2 @@\n one\n-two\n+2 {HOSTILE}\n")
     (row,) = cli("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py", "--jsonl").jsonl
     assert (row["proven"], row["before"]["how"], row["after"]["how"]) == (True, "write", "edit")

@@ -25,7 +25,7 @@ from tools import demo
 
 from threadline.account import active_window
 from threadline.account.windows import usage_windows
-from threadline.cli import statusline as command
+from threadline.cli.cost import statusline as command
 from threadline.cli.resolve import program_words
 from threadline.parse import usage
 from threadline.reports import read_ledger
@@ -346,7 +346,7 @@ def test_context_after_a_compaction_is_unknown(run_line: RunLine, tmp_path: Path
     parts = [reply("a", read=99_996), boundary, prompt("summary", isCompactSummary=True)]
     assert "context" not in run_line(input_for(write_session(tmp_path, *parts))).out
     assert run_line(input_for(write_session(tmp_path, *parts, reply("b", read=9_996)))).out.endswith(
-        "context 10.0k (5%)\n"
+        "context 10.0k (5.0%)\n"
     )
 
 

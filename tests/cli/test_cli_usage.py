@@ -283,7 +283,7 @@ def test_explains_why_nothing_matches(cli: CliRunner, tmp_path: Path) -> None:
         ("--project", "nowhere"): "--project 'nowhere'. Projects: /work/app.",
         ("--model", "gpt"): f"Models: {MODEL}.",
         ("--session", "ffff"): "Sessions: 5e550001.",
-        ("--since", "2026-01-02"): "--since. Other charges are from 2026-01-01 to 2026-01-01.",
+        ("--since", "2026-01-02"): "--since. Charges run from 2026-01-01 to 2026-01-01.",
     }
     for words, sentence in errors.items():
         result = cli("usage", "--home", home, *words)
@@ -384,7 +384,7 @@ def test_limit_does_not_change_the_total(cli: CliRunner, tmp_path: Path) -> None
     sessions = cli(*arguments, "--by", "session", "--breakdown", "--json").json
     assert [row["session"] for row in sessions["rows"]] == [session_id(5), session_id(4)]
     output = cli(*arguments, "--by", "session").out
-    rest = next(line for line in output.splitlines() if "3 more: see --limit" in line)
+    rest = next(line for line in output.splitlines() if "3 more: use --limit" in line)
     assert "600" in rest.split()
     assert "1.5k" in table_lines(output)[-1]
 
@@ -631,8 +631,8 @@ def test_deleted_days_are_reported_but_not_in_totals(cli: CliRunner, tmp_path: P
     """A day that only the statistics contain is mentioned below the table. It is not a row and not in a sum."""
     arguments = ("usage", "--home", home_with_reported_costs(tmp_path), "--tz", "UTC")
     output = " ".join(cli(*arguments).out.split())
-    assert "Transcripts for 1 day (2026-01-15 to 2026-01-15) have been deleted." in output
-    assert "120 messages and 98,765 tokens for those days, not included here" in output
+    assert "The transcripts of 2026-01-15 have been deleted." in output
+    assert "120 messages and 98.8k tokens for those days, not included here" in output
     report = cli(*arguments, "--mode", "both", "--json").json
     assert [day["date"] for day in report["reported"]["swept"]] == ["2026-01-15"]
     assert (report["total"]["charges"], [row["day"] for row in report["rows"]]) == (2, ["2026-02-01", "2026-02-02"])
@@ -679,3 +679,11 @@ def test_accepts_ccusage_arguments(cli: CliRunner, demo_home: Path) -> None:
     empty = cli(*arguments, "--since", "2099-01-01")
     assert (empty.code, empty.json["daily"]) == (0, [])
     assert "Did you mean `threadline usage --by day`?" in cli("daily").err
+
+
+def test_limited_hours_are_those_that_cost_most(cli: CliRunner, tmp_path: Path) -> None:
+    """No hour of the day is newer than another, so `--limit` keeps the most expensive ones, in their order."""
+    times = ("2026-01-01T09:00:00Z", "2026-01-02T09:00:00Z", "2026-01-01T11:00:00Z", "2026-01-01T23:00:00Z")
+    home = write_session(tmp_path / "home", *replies_at(*times, "2026-01-03T11:00:00Z"))
+    rows = cli("usage", "--home", home, "--by", "hour", "--tz", "UTC", "--limit", "2", "--jsonl").jsonl
+    assert [row["hour"] for row in rows] == ["09:00", "11:00"]

@@ -164,7 +164,7 @@ def test_each_entry_is_one_line(home: Path) -> None:
         "◌ Bash  rm -rf /",
         "⊘ Bash  rm -rf /  denied  1.0s · ❯ not there",  # noqa: RUF001 - its sign
         "■ interrupted by the user",
-        "═ compacted (auto) · 160,000 tokens",
+        "═ compacted (auto) · 160.0k tokens",
         "✗ API error: 529 request failed · attempt 2 of 10",
     ]
 

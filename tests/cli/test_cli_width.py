@@ -77,6 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     write(home / f"projects/-work-wide/{WIDE}.jsonl", *rows)
     with isolated(folder):
         assert run_command("keep", "--home", str(home)).code == 0
+        assert run_command("index", "refresh", "--home", str(home)).code == 0
         yield folder
 
 
@@ -89,6 +90,42 @@ def test_no_line_is_wider_than_the_terminal(folder: Path, name: str, width: int)
     lines = result.out.decode().splitlines()
     assert lines
     assert [line for line in lines if display_width(line) > width] == []
+
+
+_WHOLE_AT_60_COLUMNS = {
+    "calls": ("time (UTC)", "session", "outcome"),
+    "errors": ("time (UTC)", "session", "what"),
+    "context": ("turn", "time (UTC)", "full", "cache breaks"),
+    "prices": ("model", "input", "output", "period"),
+    "keep-list": ("session", "last written (UTC)", "title"),
+    "outcomes": ("amount", "commits", "survive", "session"),
+    "tools": ("calls", "failed", "median", "tool"),
+    "waste": ("amount", "detector", "place", "what"),
+    "blocks": ("window", "tokens", "amount", "share"),
+}
+
+
+@pytest.mark.parametrize("name", _WHOLE_AT_60_COLUMNS)
+def test_narrow_tables_drop_columns_before_they_cut_them(folder: Path, name: str) -> None:
+    """At 60 columns the headings that matter are complete, and a note names the columns that were left out."""
+    home = [] if name in _WITHOUT_HOME else ["--home", str(folder / "home")]
+    arguments = LISTINGS.get(name, [name, *(["--since", "2020"] if name == "waste" else [])])
+    zone = [] if name == "prices" else ["--tz", "UTC"]
+    result = run_command(*arguments, *home, *zone, environment={**os.environ, "COLUMNS": "60"})
+    text = result.out.decode()
+    heading = next(line for line in text.splitlines() if _WHOLE_AT_60_COLUMNS[name][0] in line)
+    missing = [part for part in _WHOLE_AT_60_COLUMNS[name] if part not in heading]
+    assert (missing, "…" in heading) == ([], False), heading
+    assert "Not shown at this width: " in text
+
+
+def test_messages_wrap_at_words(folder: Path) -> None:
+    """A message on standard error fits the terminal, and no word is split."""
+    home = ["--home", str(folder / "home")]
+    narrow = run_command("show", "nosuch", *home, environment={**os.environ, "COLUMNS": "60"}).err.decode()
+    wide = run_command("show", "nosuch", *home, environment={**os.environ, "COLUMNS": "400"}).err.decode()
+    assert max(map(len, narrow.splitlines())) <= 60 < len(wide.splitlines()[0])
+    assert narrow.split() == wide.split()
 
 
 def test_usage_names_the_columns_that_it_drops(folder: Path) -> None:

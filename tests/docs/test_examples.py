@@ -23,7 +23,7 @@ from threadline.cli.commands import threadline as command
 ROOT = Path(__file__).parents[2]
 GUIDES = ("README.md", "docs/quickstart.md")
 LIBRARY = "docs/library.md"
-PYTHON_PAGES = (*GUIDES, LIBRARY, "docs/why.md", "docs/budget.md", "docs/digest.md")
+PYTHON_PAGES = (*GUIDES, LIBRARY, "docs/why.md", "docs/budget.md", "docs/digest.md", "docs/blame.md")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
@@ -60,6 +60,17 @@ def test_every_command_works(page: str, environment: dict[str, str], tmp_path: P
         )
         assert (process.returncode, process.stderr) == (0, b""), line
         assert process.stdout or ">" in line, line
+
+
+def test_commands_about_blame_work(environment: dict[str, str], tmp_path: Path) -> None:
+    """Every command at the start of the page about blame finds lines that a session of the demo home wrote."""
+    lines = code_blocks("docs/blame.md", "sh")[0].splitlines()
+    assert len(lines) >= 5
+    for line in lines:
+        process = subprocess.run(  # noqa: S603 - our own examples
+            ["/bin/sh", "-ec", line], cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=60
+        )
+        assert (process.returncode, b"ca69209c" in process.stdout) == (0, True), line
 
 
 @pytest.mark.sample(8)
@@ -124,7 +135,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
         assert subcommand is not None
         options = [option for option in subcommand.params if isinstance(option, click.Option) and not option.hidden]
         for name in (name for option in options for name in option.opts):
-            assert re.search(rf"^ +(-\w, )?{name}\b", sections[title], re.MULTILINE), (title, name)
+            assert re.search(rf"^ +(-[-\w]+, )*{name}\b", sections[title], re.MULTILINE), (title, name)
 
 
 def printed_keys(environment: dict[str, str], words: list[str]) -> set[str]:
@@ -189,7 +200,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
             ["push", lake, "--accept", "full", "--json"],
             ["build", lake, "--json"],
             ["search", lake, "the", "--jsonl"],
-            ["forget", lake, "--before", "2099-01-01", "--yes", "--json"],
+            ["forget", lake, "--session", edited.stem, "--yes", "--json"],
             ["status", lake, "--json"],
         ],
         "export": [],  # in docs/export.md: tests/export/test_docs.py
@@ -213,7 +224,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
     printed_keys(environment, ["keep", "forget", "last", "--reason", "an example", "--yes", *forgetful])
     pending = ["--keep", str(tmp_path / "pending"), "--json"]
     printed_keys(environment, ["keep", "merge", str(tmp_path / "forgetful"), *pending])
-    del sections["serve"]  # it runs until it is stopped: tests/web/test_serving.py
+    del sections["serve"]  # it runs until it is stopped: tests/web/test_server.py
     del sections["mcp"]  # it speaks a protocol: tests/mcp
     assert set(commands) == set(sections)
     for name, argument_lists in commands.items():

@@ -379,6 +379,16 @@ def test_unknown_suffix_is_refused(session: Path, cli: CliRunner) -> None:
     assert Path("talk.v2").read_text().startswith("# ")
 
 
+def test_new_folder_of_a_file_is_reported(session: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """One line on standard error names a folder that is created; the summary names the file."""
+    target = tmp_path / "new" / "folder" / "session.md"
+    result = cli("export", str(session), "--out", str(target))
+    assert (result.code, result.err) == (0, f"threadline: Creating the folder {str(target.parent)!r}.\n")
+    assert f"Wrote {target} (" in result.out
+    again = cli("export", str(session), "--out", str(target), "--force")
+    assert (again.code, again.err) == (0, "")
+
+
 def test_trailing_slash_means_a_folder(session: Path, cli: CliRunner) -> None:
     """`--out new/` creates a folder."""
     assert cli("export", str(session), "--format", "txt", "--out", "new/").code == 0

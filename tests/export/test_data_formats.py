@@ -65,6 +65,7 @@ def _write_home(home: Path) -> Path:
 def _export(cli: CliRunner, folder: Path, form: str, *arguments: str) -> Path:
     target = folder / form / DATA_FORMATS[form]
     out = str(target) if target.suffix else f"{target}/"
+    (target.parent if target.suffix else target).mkdir(parents=True, exist_ok=True)
     result = cli("export", "--format", form, "--out", out, *arguments)
     assert (result.code, result.err) == (0, ""), form
     return target
@@ -422,3 +423,15 @@ def test_missing_library_is_named(form: str, cli: CliRunner, tmp_path: Path, mon
     assert "pyarrow is not installed" in result.err
     assert "[frames]" in result.err
     assert not target.exists()
+
+
+@pytest.mark.parametrize("form", ["messages", "otlp"])
+def test_all_sessions(form: str, demo_home: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """`all` exports every session that is listed, as a filter that fits all of them does."""
+    names = ["all.jsonl", "since.jsonl"]
+    for name, words in zip(names, (["all"], ["--since", "2000-01-01"]), strict=True):
+        result = cli("export", *words, "--home", demo_home, "--format", form, "--out", tmp_path / name)
+        assert result.code == 0
+    lines = [(tmp_path / name).read_bytes().splitlines() for name in names]
+    assert set(lines[0]) >= set(lines[1]) != set()
+    assert cli("export", "all", "--since", "7d", "--home", demo_home).code == 2

@@ -32,7 +32,7 @@ def test_every_command_works(demo_home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("trajectories.md", {"trajectories", "year.eval", "kettle-scout"}),
+        ("trajectories.md", {"trajectories", "all.eval", "kettle-scout"}),
         ("datasets.md", {"kettle.jsonl", "messages.jsonl", "my-sessions"}),
     ],
 )

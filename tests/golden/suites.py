@@ -140,6 +140,7 @@ PAGES: dict[str, str] = {
     "blocks": "/blocks.json?limit=3",
     "history": "/history.json?limit=5",
     "compare": f"/compare.json?a={PLANTED}&b={{branched}}",
+    "receipt": f"/receipt.json?session={PLANTED}",
     "time-zone": "/time-zone.json",
     "doctor": "/doctor.json",
     "keys": "/keys.json",

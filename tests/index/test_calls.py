@@ -162,6 +162,18 @@ def test_incremental_refreshes_equal_a_rebuild(
         assert content(index) == content(rebuilt)
 
 
+def test_a_repeated_call_with_another_result_has_the_files_of_that(tmp_path: Path) -> None:
+    """A refresh that reads a call and its result again leaves no file of the earlier result."""
+    home, index = tmp_path / "home", tmp_path / "index.sqlite"
+    rows = _rows([("use", 1, ""), ("result", 1, "plain"), ("use", 1, ""), ("result", 1, "agent")], 0)
+    files = []
+    for lines in (rows[:2], rows):
+        write(home / NAME, *lines)
+        refresh_index(index, homes(home))
+        files.append(content(index)["files"])
+    assert [len(rows) for rows in files] == [1, 0]
+
+
 @given(st.lists(_STEPS, min_size=1, max_size=25), st.data())
 def test_the_index_equals_the_session_for_any_order(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], data: st.DataObject

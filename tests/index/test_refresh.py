@@ -44,6 +44,17 @@ def test_the_index_has_every_entry_at_its_place(home: Path, tmp_path: Path) -> N
     assert {row[1:6] for row in content(index)["said"]} == expected
 
 
+def test_a_new_index_has_every_table_and_index(home: Path, tmp_path: Path) -> None:
+    """Some indexes are created after the rows: in the end there are as many as in an index that was created empty."""
+    _refresh(home, tmp_path / "index.sqlite")
+    with (
+        open_for_writing(tmp_path / "empty.sqlite") as empty,
+        closing(sqlite3.connect(tmp_path / "index.sqlite")) as new,
+    ):
+        query = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
+        assert new.execute(query).fetchall() == empty.execute(query).fetchall()
+
+
 def test_charges_equal_the_ledgers(home: Path, tmp_path: Path) -> None:
     """Every charge, with its exact amount."""
     index = tmp_path / "index.sqlite"

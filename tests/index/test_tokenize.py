@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from threadline.index import normalize_text, tokenize
-from threadline.index.vocabulary import TOKENIZER
+from threadline.index.vocabulary import TOKENIZER, encode_normalized
 
 # Any text that SQLite accepts, often with characters that separate, fold or are tokens by themselves.
 _SPECIAL = st.sampled_from(
@@ -60,6 +60,14 @@ def test_normalizing_twice_gives_the_same_tokens(text: str) -> None:
     """Normalizing text twice gives the same tokens as once."""
     once = normalize_text(text)
     assert tokenize(normalize_text(once)) == tokenize(once)
+
+
+@given(_ANY)
+@example("→ │ ✓ ü")
+@example("\x1b[31mß\x1b[0m")
+def test_encoded_text_is_the_normalized_text(text: str) -> None:
+    """Text that is encoded for the index is the text that is searched for."""
+    assert encode_normalized(text).decode() == normalize_text(text)
 
 
 @given(st.text(st.characters(max_codepoint=127, exclude_characters="\x1b")))

@@ -16,8 +16,8 @@ from tests.transcripts import SESSION, Part, chain, lines, prompt, reply, transc
 from threadline import read
 from threadline.insight import GROUP_KEYS, attribute_costs, group_rows
 from threadline.insight import attribution as attribution_module
-from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.context import ContextCategory
+from threadline.model.insight.attribution import Attribution, CauseKind, CostCause
 from threadline.thread import WindowFiller, WindowStep
 
 # Sonnet: USD per token.

@@ -22,7 +22,7 @@ from threadline.cli.commands import run
 from threadline.errors import BadQuery, NotFound
 from threadline.insight import agent_trace_record, may_write_files, moved_paths, written_runs
 from threadline.insight.blame.alignment import align
-from threadline.model.blame import Blame, TextSource
+from threadline.model.insight.blame import Blame, TextSource
 
 FIRST, SECOND = (f"{number:08d}-0000-4000-8000-000000000000" for number in (1, 2))
 
@@ -184,6 +184,7 @@ def test_file_that_is_gone(sessions: Sessions) -> None:
     sessions.add(FIRST, write_file(sessions, "one = 1\n"))
     blame = sessions.blame(None)
     assert (blame.source, [line.text for line in blame.lines]) == (TextSource.SESSIONS, ["one = 1"])
+    assert blame.statements[0].startswith(f"{blame.file!r} no longer exists.")
     sessions.file = sessions.work / "other.py"
     with pytest.raises(NotFound, match="no session wrote one"):
         sessions.blame(None)

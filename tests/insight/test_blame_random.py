@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.profiles import scale_examples
 
 from threadline.insight import CommittedVersion, FileHistory, GitVersions, OwnedFact
-from threadline.model.blame import BlamedLine
+from threadline.model.insight.blame import BlamedLine
 from threadline.model.places import Place, SessionId
 from threadline.model.state import Evidence, EvidenceKind
 from threadline.thread import FactKind, FileFact

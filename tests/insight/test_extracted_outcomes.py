@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from threadline.insight import LineOwners, changed_lines, count_tests, extract_outcomes
@@ -452,6 +452,9 @@ WORDS = st.sampled_from(
 @given(
     st.lists(st.one_of(WORDS, st.sampled_from(["&&", "||", "|", ";", "\n", " ", "$x", "#", "\\", "("])), max_size=12)
 )
+@example([">", "a=b"])
+@example([">", "a'b'c"])
+@example(["2>&1x"])
 def test_usual_commands_are_split_as_the_parser_does(parts: list[str]) -> None:
     """The quick way for commands without substitutions gives the words, redirections and operators of the parser."""
     command = " ".join(parts)

@@ -21,7 +21,7 @@ from threadline.account import load_rates
 from threadline.archive import Archive
 from threadline.index import refresh_index
 from threadline.insight import DETECTORS, GROUP_KEYS
-from threadline.model.waste import WasteLimits
+from threadline.model.insight.waste import WasteLimits
 
 TEXT = "line of text\n" * 300
 IDS = [f"5e551011-0000-4000-8000-00000000000{number}" for number in range(4)]
@@ -228,7 +228,7 @@ def test_stored_answers_read_no_transcript(archive: Archive, monkeypatch: pytest
     def fail(*_args: Any, **_options: Any) -> None:
         raise AssertionError("a transcript was read")
 
-    monkeypatch.setattr("threadline.archive.session_insights.map_transcripts", fail)
+    monkeypatch.setattr("threadline.parallel.map_transcripts", fail)
     assert archive.causes().by("tool") == expected
     assert archive.waste().total == archive.causes().amount
     archive.store_insights()

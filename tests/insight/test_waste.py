@@ -16,7 +16,7 @@ from threadline import read
 from threadline.errors import BadQuery
 from threadline.insight import DETECTORS, WasteContext, find_waste
 from threadline.model.context import BreakCause
-from threadline.model.waste import Waste, WasteLimits
+from threadline.model.insight.waste import Waste, WasteLimits
 
 ALL = WasteLimits(large_output=300, min_amount=Decimal(0))
 TEXT = "line of text\n" * 300

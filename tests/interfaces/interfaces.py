@@ -22,6 +22,7 @@ import msgspec
 from tests.interfaces import entry_points
 
 import threadline
+from threadline.model.session import UNTYPED_ACTS
 
 Answers = dict[str, Any]
 _SUMS = ("charges", "input", "output", "cache_write", "cache_read", "web_searches", "unpriced", "lower_bound")
@@ -199,7 +200,7 @@ def library_with_index(home: Path) -> dict[str, Answers]:
             ),
         }
         sql = {
-            **_row_answers(sessions),
+            **_row_answers(sessions, but=("agents with or without a transcript",)),
             "summarized sessions": sorted({(row["session"], row["continues"]) for row in tables["links"]}),
             "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in tables["calls"]),
             "number of calls": len(tables["calls"]),
@@ -347,6 +348,7 @@ def read_sessions(home: Path) -> Answers:
             for path, session in all_sessions
             if path in mains
             for act in session.acts
+            if act.kind not in UNTYPED_ACTS
         ),
         "edits": _unique_edits(
             msgspec.to_builtins(edit, enc_hook=str)
@@ -399,6 +401,7 @@ def _row_answers(rows: Iterable[Mapping[str, Any]], but: tuple[str, ...] = ()) -
     values: dict[str, Callable[[Mapping[str, Any]], Any]] = {
         "title": lambda row: _json_text(row["title"]),
         "agents": lambda row: row["agents"],
+        "agents with or without a transcript": lambda row: row.get("agents_started", row.get("started_agents")),
         "started": lambda row: _iso_time(row["first"]),
         "ended": lambda row: _iso_time(row["last"]) if row["first"] else None,
         "duration": lambda row: _duration(row["first"], row["last"]),

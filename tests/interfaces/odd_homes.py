@@ -75,6 +75,15 @@ def _copy_under_another_id(root: Path) -> list[Path]:
     return [root]
 
 
+def _copy_that_sorts_first(root: Path) -> list[Path]:
+    rows = conversation("a", 1_000, session=SECOND)
+    agent = agent_rows("b", 20, "a1", session=SECOND, day=2)
+    for name in (FIRST, SECOND):
+        write(root / _PROJECT / f"{name}.jsonl", rows)
+        write(root / _PROJECT / name / "subagents/agent-a1.jsonl", agent)
+    return [root]
+
+
 def _foreign_rows(root: Path) -> list[Path]:
     rows = conversation("a", 1_000, session=FIRST)
     write(root / _PROJECT / f"{FIRST}.jsonl", rows)
@@ -96,6 +105,19 @@ def _foreign_rows_alone(root: Path) -> list[Path]:
 def _hard_link(root: Path) -> list[Path]:
     path = write(root / _PROJECT / f"{FIRST}.jsonl", conversation("a", 77, session=FIRST))
     path.with_name(f"{SECOND}.jsonl").hardlink_to(path)
+    return [root]
+
+
+def _hard_link_that_sorts_first(root: Path) -> list[Path]:
+    path = write(root / _PROJECT / f"{SECOND}.jsonl", conversation("a", 77, session=SECOND))
+    path.with_name(f"{FIRST}.jsonl").hardlink_to(path)
+    return [root]
+
+
+def _continued_copy(root: Path) -> list[Path]:
+    rows = conversation("a", 1_000, session=SECOND)
+    write(root / _PROJECT / f"{FIRST}.jsonl", [*rows, *conversation("b", 20, session=FIRST, day=2)])
+    write(root / _PROJECT / f"{SECOND}.jsonl", [*rows, *conversation("c", 300, session=SECOND, day=3)])
     return [root]
 
 
@@ -190,10 +212,13 @@ def _agent_in_two_files(root: Path) -> list[Path]:
 SEVERAL_HOMES = "two homes with copies"
 CASES: dict[str, Callable[[Path], list[Path]]] = {
     "copy under another id": _copy_under_another_id,
+    "copy under an id that sorts first": _copy_that_sorts_first,
+    "copy that continues before its original": _continued_copy,
     "rows of another session, and own spending": _foreign_rows,
     "rows of another session, without spending": _foreign_rows_without_spending,
     "rows of a session that is nowhere": _foreign_rows_alone,
     "hard link under another id": _hard_link,
+    "hard link under an id that sorts first": _hard_link_that_sorts_first,
     "the same id in two folders": _two_folders,
     "the same id in two folders, with a copy": _two_folders_with_a_copy,
     SEVERAL_HOMES: _two_homes,

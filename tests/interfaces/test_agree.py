@@ -5,6 +5,7 @@ The meaning of each answer, and the interface that others are compared with (`RE
 - **agents** are those that worked for the session. Side agents are not counted: format.md says of one whose first
   prompt is `Warmup` "drop from counts, keep spend", docs/sessions.md that those with `side` set are not counted, and an
   agent with a single reply, no prompt and no call that started it is a warm-up of 2.0.60.
+- **agents with or without a transcript** also counts those that results of calls name and whose transcripts are gone.
 - **started, ended, duration** are the first and the last time of the main conversation: an agent that continues in the
   background does not make its session longer. Odd years are times like any other.
 - **calls**: a result may be in another file of the session, so the outcome is `threadline.read`'s: `ok`, not `lost`.
@@ -51,6 +52,7 @@ REFERENCE = {
     "tokens of sessions": "read",
     "title": "read",
     "agents": "read",
+    "agents with or without a transcript": "library without index",
     "started": "session page",
     "ended": "session page",
     "duration": "session page",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ import threadline
 FORK = "5eed0000-0000-4000-8000-000000000002"
 AGENTS_ONLY = "5eed0000-0000-4000-8000-000000000003"
 SIDE_FILES_ONLY = "5eed0000-0000-4000-8000-000000000004"
-
-
-@pytest.fixture(autouse=True)
-def _isolated(tmp_path: Path) -> Iterator[None]:
-    with entry_points.isolated(tmp_path / "environment", frozen=False):
-        yield
 
 
 @pytest.fixture
@@ -55,7 +48,7 @@ def test_sessions_have_a_conversation_of_their_own(home: Path) -> None:
     reasons = [row["unlisted"] for row in _ask(home, "list")]
     assert reasons == [None, None, "the transcript of its session is missing"]
     overview = _ask(home)
-    assert (overview["sessions"], overview["listed"]) == (2, 2)
+    assert (overview["sessions"], overview["listed"], overview["agents_only"]) == (2, 2, 1)
     with threadline.open(home) as archive:
         assert archive.sql("SELECT COUNT(*) AS number FROM sessions") == [{"number": 2}]
         assert archive.open_index().activity().sessions == 2
@@ -63,9 +56,25 @@ def test_sessions_have_a_conversation_of_their_own(home: Path) -> None:
     assert {row["session"] for row in usage["rows"]} == {UUID, AGENTS_ONLY}
     (note,) = (note for note in usage["notes"] if "list" in note)
     assert note == (
-        f"1 session has no transcript but those of agents, so `threadline list` shows it last: {AGENTS_ONLY[:8]}."
+        f"1 session has only transcripts of agents, so `threadline list` does not count it: {AGENTS_ONLY[:8]}."
     )
     assert not [note for note in _ask(home, "usage")["notes"] if "threadline list" in note]
+
+
+def test_commands_that_count_more_sessions_than_the_list_say_why(home: Path, tmp_path: Path) -> None:
+    """A session with only transcripts of agents costs money and is kept, but it is not in the list."""
+    note = f"1 session has only transcripts of agents, so `threadline list` does not count it: {AGENTS_ONLY[:8]}."
+    assert "sessions 2 in 1 project; 1 more with only transcripts of agents" in " ".join(_text("--home", home).split())
+    keep = tmp_path / "keep"
+    _text("keep", "--home", home, "--keep", keep)
+    commands: list[list[str | Path]] = [
+        ["usage", "--by", "session", "--home", home],
+        ["why", "--since", "2020", "--home", home],
+        ["outcomes", "--home", home],
+        ["digest", "--since", "2020", "--format", "text", "--home", home],
+        ["keep", "list", "--keep", keep],
+    ]
+    assert [command[0] for command in commands if note not in " ".join(_text(*command).split())] == []
 
 
 def test_keep_names_what_is_not_in_the_list(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +84,10 @@ def test_keep_names_what_is_not_in_the_list(home: Path, tmp_path: Path, monkeypa
     heading = "At risk: 3 sessions, side files of 1 session without a transcript. Run `threadline keep`."
     assert heading in _text("keep", "status", "--home", home, "--keep", keep)
     ran = _text("keep", "--home", home, "--keep", keep)
-    assert "3 sessions (1 only agents)" in ran
+    assert "3 sessions (1 with only transcripts of agents)" in ran
     status = _text("keep", "status", "--home", home, "--keep", keep)
-    assert "sessions   3, 1 of them only agents (0 deleted by Claude Code)" in status
-    assert f"{home}: 3 sessions, 1 of them only agents, " in status
+    assert "sessions   3, 1 of them with only transcripts of agents (0 deleted by Claude Code)" in status
+    assert f"{home}: 3 sessions, 1 of them with only transcripts of agents, " in status
     document = entry_points.run_command("keep", "status", "--home", home, "--keep", keep, "--json").json
     assert (document["sessions"], document["agents_only"], document["homes"][0]["agents_only"]) == (3, 1, 1)
 
@@ -114,3 +123,20 @@ def test_call_in_a_fork_counts_once(home: Path) -> None:
         server.close()
     assert done[-1] == 1
     assert by_session == {1}
+
+
+def test_prompts_are_what_was_typed(tmp_path: Path) -> None:
+    """The page, the digest, SQL and the library count prompts, commands and memory lines, not interrupts and plans."""
+    texts = ("look around", "#remember this", "[Request interrupted by user]", "go on")
+    rows = [make_prompt(text, uuid=f"u{at}", parentUuid=f"u{at - 1}" if at else None) for at, text in enumerate(texts)]
+    rows.append(make_prompt("Implement it.", uuid="u9", parentUuid="u3", planContent="# The plan"))
+    rows[1]["message"]["content"] = "<user-memory-input>remember this</user-memory-input>"
+    rows.append(make_reply("Done.", tokens=(7, 5), uuid="a1", parentUuid="u9"))
+    write_rows(tmp_path / f"home/projects/-work-app/{UUID}.jsonl", rows)
+    digest = _ask(tmp_path / "home", "digest", "--since", "2025-01-01", "--until", "2025-02-01")
+    assert [session["prompts"] for project in digest["projects"] for session in project["sessions"]] == [3]
+    with threadline.open(tmp_path / "home") as archive:
+        assert archive.sql("SELECT COUNT(*) AS number FROM prompts") == [{"number": 3}]
+        assert archive.open_index().activity().prompts == 3
+        assert sorted(prompt.kind for prompt in archive.prompts()) == ["memory", "prompt", "prompt"]
+        assert sorted(prompt.kind for prompt in archive.prompts(kinds=("interrupt", "plan"))) == ["interrupt", "plan"]

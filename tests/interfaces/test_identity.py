@@ -5,7 +5,6 @@ The rows have the shapes of five descriptions of the format. `tests/real/test_se
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +69,6 @@ SHAPES: dict[str, tuple[list[Row], int, int]] = {
         0,
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _isolated(tmp_path: Path) -> Iterator[None]:
-    with entry_points.isolated(tmp_path / "environment", frozen=False):
-        yield
 
 
 @pytest.mark.sample(3)
@@ -171,6 +164,54 @@ def test_every_file_in_subagents_is_an_agent(tmp_path: Path, index: str) -> None
     assert session.ledger.total.input == 2200
     assert ask("explain", UUID)["total"]["input"] == 2200
     assert ask("entries", str(folder / UUID / "subagents" / f"{agent}.jsonl"))[0]["session"] == UUID
+
+
+@pytest.mark.parametrize("index", ["on", "off"])
+def test_session_has_one_project(tmp_path: Path, index: str) -> None:
+    """An agent's transcript in another project's folder, below or beside the sessions there, is of its session's."""
+    rows = [make_prompt("begin", cwd="/work/app"), make_reply("Begun.", tokens=(1500, 50), cwd="/work/app")]
+    write_rows(tmp_path / f"projects/-work-app/{UUID}.jsonl", rows)
+    elsewhere = tmp_path / "projects/-work-app-assets"
+    for number, path in enumerate((elsewhere / UUID / "subagents/agent-a1.jsonl", elsewhere / "agent-a2.jsonl")):
+        fields: Row = {"isSidechain": True, "agentId": f"a{number + 1}", "sessionId": UUID, "cwd": "/work/app/assets"}
+        reply = make_reply("Seen.", CALL, tokens=(700 + number, 20), **fields)
+        write_rows(path, [make_prompt("look for zebras", **fields), reply])
+
+    def ask(*arguments: str) -> Any:
+        return _run(tmp_path, *arguments, index=index).json
+
+    (row,) = ask("list")
+    assert row["project"] == "/work/app"
+    assert [(row["project"], row["input"]) for row in ask("usage", "--by", "project")["rows"]] == [("/work/app", 2901)]
+    assert ask("usage", "--project", "assets")["rows"] == []
+    assert {call["project"] for call in ask("calls")} == {"/work/app"}
+    assert ask("calls", "--project", "assets") == []
+    assert not ask("entries", "--project", "assets")
+    digest = ask("digest", "--since", "2025-01-01", "--until", "2025-02-01")
+    ((project, sessions),) = ((row["project"], row["sessions"]) for row in digest["projects"])
+    assert (project, [session["session"] for session in sessions]) == ("/work/app", [UUID])
+    if index == "on":
+        assert [hit["project"] for hit in ask("search", "zebras")] == ["/work/app"]
+        (counts,) = ask("sql", "SELECT COUNT(DISTINCT project) AS projects, COUNT(*) AS charges FROM charges")
+        assert counts == {"projects": 1, "charges": 3}
+
+
+def test_project_follows_the_session_when_it_appears(tmp_path: Path) -> None:
+    """The index assigns an agent's transcript to its session's project, even if the session is written later."""
+    fields: Row = {"isSidechain": True, "agentId": "a1", "sessionId": UUID, "cwd": "/work/app/assets"}
+    reply = make_reply("Seen.", tokens=(700, 20), **fields)
+    write_rows(tmp_path / f"projects/-work-app-assets/{UUID}/subagents/agent-a1.jsonl", [reply])
+
+    def projects() -> list[str]:
+        return [row["project"] for row in _run(tmp_path, "usage", "--by", "project").json["rows"]]
+
+    _run(tmp_path, "index", "refresh")
+    assert projects() == ["/work/app/assets"]
+    rows = [make_prompt("begin", cwd="/work/app"), make_reply("Begun.", tokens=(1500, 50), cwd="/work/app")]
+    main = write_rows(tmp_path / f"projects/-work-app/{UUID}.jsonl", rows)
+    assert projects() == ["/work/app"]
+    main.unlink()
+    assert projects() == ["/work/app/assets"]
 
 
 def test_agents_beside_a_renamed_transcript_stay_its_agents(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ import threadline
 
 SEEDS = 2
 MORE_SEEDS = 150
-
-
-@pytest.fixture(autouse=True)
-def _isolated(tmp_path: Path) -> Iterator[None]:
-    with entry_points.isolated(tmp_path / "environment", frozen=False):
-        yield
 
 
 @pytest.mark.sample(2)
@@ -97,6 +90,29 @@ def test_copy_says_what_it_is_a_copy_of(tmp_path: Path) -> None:
     finally:
         server.close()
     assert (page["tokens"], fact["session"], fact["tokens"]) == (0, FIRST, 1000)
+
+
+@pytest.mark.parametrize("index", ["on", "off"])
+@pytest.mark.parametrize(
+    ("name", "spent"),
+    [
+        ("copy under another id", {FIRST: 1000, SECOND: 0}),
+        ("copy under an id that sorts first", {FIRST: 0, SECOND: 1020}),
+        ("copy that continues before its original", {FIRST: 20, SECOND: 1300}),
+        ("hard link under another id", {FIRST: 77, SECOND: 0}),
+        ("hard link under an id that sorts first", {FIRST: 0, SECOND: 77}),
+    ],
+)
+def test_original_is_the_session_that_the_rows_name(
+    tmp_path: Path, name: str, spent: dict[str, int], index: str
+) -> None:
+    """It has the spending, whatever the order of the ids, and the copy says that it continues the original."""
+    homes = odd_homes.CASES[name](tmp_path / "homes")
+    assert {row["session"]: row["tokens"] for row in _run(homes, "list", index=index).json} == spent
+    copy, original = sorted(spent, key=lambda session: spent[session])
+    continuations = {session: _run(homes, "show", session, index=index).json["continuations"] for session in spent}
+    assert [(part["session"], part["forward"]) for part in continuations[copy]] == [(original, False)]
+    assert [(part["session"], part["forward"]) for part in continuations[original]] == [(copy, True)]
 
 
 @pytest.mark.parametrize("name", ["the same id in two folders", odd_homes.SEVERAL_HOMES])
@@ -192,6 +208,16 @@ def test_transcripts_without_a_session_are_listed_with_the_reason(tmp_path: Path
     assert {row["session"]: row["tokens"] for row in rows} == {None: 300, NOWHERE: 20}
     text = entry_points.run_command("list", "--home", homes[0]).out.decode()
     assert "Spent in no listed session: 320 tokens" in " ".join(text.split())
+
+
+def test_limit_that_cuts_nothing_changes_nothing(tmp_path: Path) -> None:
+    """`list --limit` leaves out what was spent in no session only if it leaves out sessions."""
+    homes = odd_homes.CASES["names that are no UUID"](tmp_path / "homes")
+    odd_homes.write(homes[0] / "projects/-work-app/more.jsonl", odd_homes.conversation("m", 7, day=9))
+    rows = _run(homes, "list").json
+    assert [row["unlisted"] is None for row in rows].count(True) == 2
+    assert _run(homes, "list", "--limit", "2").json == _run(homes, "list", "--limit", "500").json == rows
+    assert _run(homes, "list", "--limit", "1").json == rows[:1]
 
 
 def test_ids_that_differ_in_case_are_two_sessions(tmp_path: Path) -> None:

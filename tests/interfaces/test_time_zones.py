@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests import transcripts
-from tests.interfaces.entry_points import WebClient, isolated, run_command
+from tests.interfaces.entry_points import WebClient, run_command
 
 import threadline
 
@@ -65,12 +65,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     transcripts.write(folder / "history.jsonl", *rows)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _isolated(tmp_path: Path) -> Iterator[None]:
-    with isolated(tmp_path, frozen=False):
-        yield
 
 
 def _sessions(text: bytes) -> set[str]:
@@ -150,7 +144,7 @@ def test_a_day_selects_the_same_sessions_elsewhere(
         (["blocks"], "Times are America/Los_Angeles."),
         (["usage"], "America/Los_Angeles"),
         ([], "2026-11-03 to 2026-11-04 (America/Los_Angeles)"),
-        (["keep", "status"], "LAST WRITTEN (America/Los_Angeles)"),
+        (["keep", "status"], "last written (America/Los_Angeles)"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) and value else None,
 )

@@ -51,8 +51,8 @@ def test_nothing_is_at_risk_after_a_run(store: Store, home: Path) -> None:
     assert status.stored == sum(path.stat().st_size for path in store.folder.rglob("*") if path.is_file())
     (machine,) = status.machines
     assert (machine.id, machine.here, machine.sessions, machine.bytes, machine.runs) == (HERE.id, True, 3, size, 1)
-    (living,) = status.homes
-    assert (living.sessions, living.files, living.bytes) == (3, 3, size)
+    (live,) = status.homes
+    assert (live.sessions, live.files, live.bytes) == (3, 3, size)
 
 
 def test_new_grown_and_changed_sessions_are_at_risk(store: Store, home: Path) -> None:
@@ -140,14 +140,14 @@ def test_retention_period_from_settings(
     if text is not None:
         (home / "settings.json").write_text(text)
     period = read_retention_period(home)
-    assert (period.days, period.said, period.strange) == (days, is_set, invalid_value)
+    assert (period.days, period.is_set, period.invalid_setting) == (days, is_set, invalid_value)
 
 
 @pytest.mark.parametrize("days", [99_999, 10**9, 1e300])
 def test_very_long_period_means_forever(home: Path, days: float) -> None:
     """Nothing is ever deleted, and no date overflows."""
     (home / "settings.json").write_text(json.dumps({"cleanupPeriodDays": days}))
-    assert read_retention_period(home).forever
+    assert read_retention_period(home).is_forever
     assert read_retention_period(home).ends(time.time_ns()) is None
 
 

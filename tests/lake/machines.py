@@ -11,7 +11,8 @@ from tests.transcripts import START, Pen, call, prompt, reply, transcript, write
 
 from threadline.find import look
 from threadline.keep import Machine
-from threadline.lake import Bucket, Policy, PushOptions, PushResult, create_lake, push_sessions
+from threadline.lake import Policy, PushOptions, PushResult, create_lake, push_sessions
+from threadline.storage import Bucket
 
 FORK = "f0f0f0f0-0000-4000-8000-00000000000f"
 

@@ -26,7 +26,6 @@ pytest.importorskip("pyiceberg", reason="needs the extra lake")
 
 from threadline.lake import (
     TABLES,
-    Bucket,
     Catalogue,
     build_lake,
     forget_sources,
@@ -36,6 +35,7 @@ from threadline.lake import (
     remove_orphans,
     select_sources,
 )
+from threadline.storage import Bucket
 
 KEYS = [key for key in KEY_DESCRIPTIONS if key != "machine"]
 
@@ -67,6 +67,20 @@ def assert_equal_usage(bucket: Bucket, homes: Sequence[Path], keys: Sequence[str
 def lake(tmp_path: Path) -> Bucket:
     """An empty lake in a folder."""
     return Bucket(str(tmp_path / "lake"))
+
+
+def test_agents_in_another_folder_are_of_the_sessions_project(tmp_path: Path, lake: Bucket) -> None:
+    """A lake reports an agent's usage for the project of its session, as one machine does."""
+    main = write_session(tmp_path / "a", 1)
+    agent = write_session(tmp_path / "other", 2)
+    moved = main.parent.with_name("-work-app-assets") / main.stem / "subagents" / "agent-a1.jsonl"
+    moved.parent.mkdir(parents=True)
+    moved.write_text(agent.read_text().replace(agent.stem, main.stem).replace("/work/app", "/work/app/assets"))
+    push(lake, [tmp_path / "a"])
+    build_lake(lake, jobs=1)
+    assert_equal_usage(lake, [tmp_path / "a"], ["project", "session"])
+    assert len(list(read_usage(lake).ledger.by("project"))) == 1
+    assert len({row["project"] for row in rows_of(lake, "calls")}) == 1
 
 
 @pytest.mark.smoke
@@ -153,7 +167,7 @@ def test_a_build_that_dies_before_its_commit_changes_nothing(tmp_path: Path, lak
     write_session(home, 2)
     push(lake, [home])
     script = (
-        "import os, sys; from threadline.lake import Bucket, build_lake;"
+        "import os, sys; from threadline.lake import build_lake; from threadline.storage import Bucket;"
         "from threadline.lake.catalogue import Catalogue;"
         "Catalogue.publish = lambda *_arguments, **_options: os.kill(os.getpid(), 9);"
         "build_lake(Bucket(sys.argv[1]), jobs=1)"
@@ -203,7 +217,10 @@ def test_two_builds_at_once_publish_every_row_once(tmp_path: Path, lake: Bucket)
     for number in range(1, 4):
         write_session(home, number)
     push(lake, [home])
-    script = "import sys; from threadline.lake import Bucket, build_lake; build_lake(Bucket(sys.argv[1]), jobs=1)"
+    script = (
+        "import sys; from threadline.lake import build_lake; from threadline.storage import Bucket;"
+        "build_lake(Bucket(sys.argv[1]), jobs=1)"
+    )
     builds = [subprocess.Popen([sys.executable, "-c", script, lake.uri]) for _ in range(2)]  # noqa: S603 - ours
     assert [build.wait() for build in builds] == [0, 0]
     assert_equal_usage(lake, [home])

@@ -12,38 +12,24 @@ import pytest
 from tests.cli.runner import SOURCE
 from tests.lake.machines import make_homes, push, session_id, write_session
 from tests.lake.test_build import assert_equal_usage, snapshot
+from tests.loopback_s3 import loopback_s3
 from tests.redact.test_oracle import findings, scanner
 
 pytest.importorskip("obstore", reason="needs the extra lake")
 pytest.importorskip("pyiceberg", reason="needs the extra lake")
 
 from threadline.errors import Unreadable
-from threadline.lake import Bucket, Policy, build_lake, create_lake, forget_sources, select_sources
+from threadline.lake import Policy, build_lake, create_lake, forget_sources, select_sources
+from threadline.storage import Bucket
 
 pytestmark = pytest.mark.slow
-BUCKET = "s3://team-bucket"
 
 
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URI of a bucket on loopback."""
-    server_module = pytest.importorskip("moto.server", reason="needs the extra lake-test")
-    boto3 = pytest.importorskip("boto3", reason="needs the extra lake-test")
-    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        for name, value in {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-        }.items():
-            monkeypatch.setenv(name, value)
-        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="team-bucket")
-        yield f"{BUCKET}/lake"
-    finally:
-        server.stop()
+    with loopback_s3(monkeypatch, "team-bucket"):
+        yield "s3://team-bucket/lake"
 
 
 @pytest.mark.filterwarnings("ignore")  # of moto, boto and pyspark

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from tests.cli.runner import CliRunner
+from tests.interfaces import odd_homes
 from tests.lake.machines import machine, push, session_id, write_session
+from tests.lake.test_build import rows_of
 
+import threadline
 from threadline.errors import Unreadable
 from threadline.find import look
 
@@ -15,18 +20,19 @@ pytest.importorskip("obstore", reason="needs the extra lake")
 pytest.importorskip("pyiceberg", reason="needs the extra lake")
 
 from threadline.lake import (
-    Bucket,
     Policy,
     PolicyNotAccepted,
     PushOptions,
     SegmentReader,
     all_sources,
+    build_lake,
     change_policy,
     create_lake,
     list_batches,
     push_sessions,
     read_batch,
 )
+from threadline.storage import Bucket
 
 DATA = "bronze/data"
 
@@ -192,3 +198,39 @@ def test_repair_pushes_damaged_sessions_again(tmp_path: Path) -> None:
     assert push(bucket, [home]).sessions == 0
     assert push(bucket, [home], repair=True).sessions == 1
     assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes() for path in paths}
+
+
+def test_status_lists_people_and_machines(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Two people who push from one machine have a row each, with their own sessions and what of them is built."""
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, Policy.FULL)
+    for person, numbers in (("alice", (1,)), ("bob", (2, 3))):
+        for number in numbers:
+            write_session(tmp_path / person, number)
+        options = PushOptions(person=person, accepted=Policy.FULL)
+        push_sessions(bucket, [look(tmp_path / person)], machine(1), options)
+        if person == "alice":
+            build_lake(bucket, jobs=1)
+    rows = CliRunner(capfdbinary)("lake", "status", bucket.uri, "--json").json["machines"]
+    counts = [(row["person"], row["sessions"], row["batches"], row["built"]) for row in rows]
+    assert counts == [("alice", 1, 1, 1), ("bob", 2, 1, 0)]
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_names_that_are_not_text_are_pushed_escaped(tmp_path: Path, policy: Policy) -> None:
+    r"""Folders and files whose names are not UTF-8 are in the lake as `\xff`, and everything in them is counted."""
+    (home,) = odd_homes.CASES["folder that is no text"](tmp_path / "home")
+    write_session(home, 1)
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, policy)
+    assert push(bucket, [home], accepted=policy).sessions == 3
+    assert push(bucket, [home], accepted=policy).sessions == 0
+    assert all(path.isprintable() for path in contents(bucket))
+    assert sum("\\xff" in path for path in contents(bucket)) == (0 if policy is Policy.METRICS else 2)
+    build_lake(bucket)
+    spent: Counter[str] = Counter()
+    for row in rows_of(bucket, "charges"):
+        spent[row["session"]] += row["input"] + row["output"] + row["cache_read"]
+    ledger = threadline.ledger(home)
+    assert spent == {row.keys["session"]: row.tokens for row in ledger.by("session")}
+    assert len(spent) == 3

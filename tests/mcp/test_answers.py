@@ -15,7 +15,7 @@ from tests.transcripts import Pen, Writer, call, chain, prompt, reply, transcrip
 
 import threadline
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
-from threadline.mcp import Answer, Answers
+from threadline.mcp import Answer, Answers, list_words
 from threadline.model.text import format_amount
 from threadline.redact import Settings
 from threadline.redact.formats import FORMATS
@@ -214,6 +214,73 @@ def test_rows_of_sql_are_limited(answers: Answers) -> None:
     assert re.match(r"\d+ rows and more\.", answer)
 
 
+def test_long_values_of_sql_are_cut(answers: Answers) -> None:
+    """A value of 50 MB is not searched for secrets as a whole, and the answer says that it was cut."""
+    start = time.process_time()
+    answer = answers.sql("SELECT hex(zeroblob(25000000)) AS z, zeroblob(30000000) AS b", max_tokens=500)
+    assert time.process_time() - start < 5
+    assert "Long values were cut." in answer
+    assert len(answer) < 2000
+    assert "Long values" not in answers.sql("SELECT hex(zeroblob(500)) AS z", max_tokens=500)
+
+
+LONG_WORDS = {
+    "letters": "k" * 1_000_000,
+    "pairs": "kq3v9ZtA," * 110_000,
+    "cut": "k" * 500_000 + "…" + "k" * 500_000,
+    "object": "{a:1," * 200_000,
+    "signs": "a.b-c_" * 160_000,
+}
+
+
+@pytest.mark.parametrize("word", LONG_WORDS.values(), ids=LONG_WORDS)
+def test_long_words_take_linear_time(word: str) -> None:
+    """A word of 1 MB is quoted, and searched for what could be a secret, in seconds. Quadratic time: an hour."""
+    start = time.process_time()
+    answer = Answer(20_000, str)
+    answer.quote(word)
+    list_words([word])
+    assert time.process_time() - start < 5
+    assert "k…" not in str(answer)
+
+
+def test_sql_that_takes_for_ever(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement ends after its time, also if a single function of SQLite takes longer. Long ones are refused.
+
+    The message says what the agent can do, and names no option of the command line.
+    """
+    monkeypatch.setattr("threadline.mcp.answers._SQL_SECONDS", 0.5)
+    for endless in (
+        "SELECT instr(zeroblob(60000000), zeroblob(30000000) || x'01')",
+        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n",
+    ):
+        start = time.monotonic()
+        with pytest.raises(BadQuery, match=r"longer than 0\.5s\. Select less: add conditions, or a LIMIT\.$"):
+            answers.sql(endless)
+        assert time.monotonic() - start < 20
+    with pytest.raises(BadQuery, match="At most 20,000"):
+        answers.sql("SELECT " + "1" * 30_000)
+
+
+def test_files_that_are_not_read(answers: Answers, tmp_path: Path) -> None:
+    """`blame` reads files that a session edited or that are in its directory, and none with credentials.
+
+    An agent may call it without asking its user, who would have to agree to another way to read the file.
+    """
+    other = tmp_path / "elsewhere/notes.txt"
+    secret = tmp_path / "app/.env"
+    for file in (other, secret):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("Private\n")
+    with pytest.raises(BadQuery, match="No session"):
+        answers.blame(str(other))
+    with pytest.raises(BadQuery, match="credentials"):
+        answers.blame(str(secret))
+    (tmp_path / "app/heron.py").symlink_to(secret)
+    with pytest.raises(BadQuery, match="credentials"):
+        answers.blame(str(tmp_path / "app/heron.py"))
+
+
 def test_secrets_are_removed(answers: Answers, home: Path) -> None:
     """Also where only another line of the session reveals that a value is one."""
     texts = [answers.search("heron"), answers.session(FIRST), answers.session(FIRST, turn=1), answers.recall("disk")]
@@ -236,7 +303,7 @@ def test_no_answer_ends_inside_a_token(tmp_path: Path) -> None:
 
 
 def test_secrets_of_large_sessions(home: Path) -> None:
-    """Of a session that takes long to search, quoted lines are searched at once, and the rest after the answer."""
+    """If a session takes long to search, a secret that only another line reveals is not in the first answer either."""
     rows = transcript(
         prompt("Begin"),
         call("Bash", f"export DB_PASSWORD='{SECRET}'", "ok"),
@@ -248,11 +315,32 @@ def test_secrets_of_large_sessions(home: Path) -> None:
     answers = Answers(partial(threadline.open, home), Path("/work/app"), Settings(), learn_at_once=0)
     assert SECRET not in answers.session(OTHER, turn=1)
     answers = Answers(partial(threadline.open, home), Path("/work/app"), Settings(), learn_at_once=0)
-    assert SECRET in answers.session(OTHER, turn=2)  # nothing in this turn says that it is a password
+    assert "Try <secret-1> again." in answers.session(OTHER, turn=2)  # nothing in this turn says that it is a password
     assert answers.learn_more(0)
     while answers.learn_more():
         pass
     assert "Try <secret-1> again." in answers.session(OTHER, turn=2)
+
+
+def test_sessions_that_were_found_are_searched_next(home: Path) -> None:
+    """After an answer that names places, their transcripts are searched for secrets, before an agent reads on."""
+    rows = transcript(
+        prompt("Begin"),
+        call("Bash", f"export DB_PASSWORD='{SECRET}'", "ok"),
+        *(prompt(f"Step {number}") for number in range(5)),
+        prompt("The platypus"),
+        reply(f"Try {SECRET} again."),
+        pen=Pen(session=OTHER, cwd="/work/app"),
+    )
+    write(home / f"projects/-work-app/{OTHER}.jsonl", *rows)
+    answers = Answers(partial(threadline.open, home), None, Settings(), learn_at_once=0)
+    answers.search("platypus")
+    while answers.learn_more():
+        pass
+    assert "Try <secret-1> again." in answers.session(OTHER, turn=7)
+    (home / f"projects/-work-app/{OTHER}.jsonl").unlink()
+    answers.search("heron")
+    assert not answers.learn_more(1)
 
 
 def test_hostile_text_stays_between_the_markers(answers: Answers) -> None:
@@ -334,3 +422,20 @@ def test_new_sessions_are_read(answers: Answers, home: Path, monkeypatch: pytest
     write(home / f"projects/-work-app/{OTHER[:-1]}d.jsonl", *transcript(prompt("A walrus"), reply("Yes.")))
     monkeypatch.setattr("threadline.mcp.answers._MAX_AGE_SECONDS", 0)
     assert answers.search("walrus").startswith("1 session")
+
+
+def test_titles_have_times_and_missing_agents_are_counted(tmp_path: Path) -> None:
+    """A hit in a title has the time of the session; agents without a transcript are counted as everywhere else."""
+    rows = transcript(
+        prompt("Look for the bird"),
+        call("Task", {"description": "look", "prompt": "Look", "subagent_type": "Explore"}, "Found."),
+        reply("Done."),
+        pen=Pen(session=FIRST, cwd="/work/app"),
+    )
+    title = {"type": "custom-title", "customTitle": "Pelican survey", "sessionId": FIRST}
+    write(tmp_path / f"home/projects/-work-app/{FIRST}.jsonl", *rows, title)
+    answers = Answers(partial(threadline.open, tmp_path / "home"), None, Settings())
+    hit = answers.search("pelican")
+    assert "Pelican" in hit
+    assert "unknown time" not in hit
+    assert "1 agent, no transcripts" in answers.session(FIRST)

@@ -65,6 +65,7 @@ def test_calls(server: Any) -> None:
         ("session", {"session": "none"}, "There is no session"),
         ("search", {"query": "heron", "limit": 1000}, "less than or equal to 50"),
         ("sql", {"query": "DROP TABLE sessions"}, "SELECT"),
+        ("search", {"query": "heron promt:x"}, "\n"),
     ):
         with pytest.raises(Exception, match=message):
             asyncio.run(server.call_tool(name, arguments))
@@ -131,7 +132,7 @@ def test_command_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         patch.setattr("threadline.cli.mcp.find_spec", bool)
         assert "another version of mcp" in run()
     monkeypatch.setattr("threadline.cli.mcp.find_spec", lambda _name: None)
-    assert "pip install 'threadline[mcp]'" in run()
+    assert "[mcp]'" in run()
 
 
 @pytest.mark.slow

@@ -47,5 +47,5 @@ def test_pandas_frame_has_exact_amounts() -> None:
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
     """The error says what to install."""
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(Missing, match=rf"{library} is not installed.*threadline\[frames\]"):
+    with pytest.raises(Missing, match=rf"{library} is not installed.*\[frames\]"):
         getattr(ROWS, {"pyarrow": "arrow"}.get(library, library))()

@@ -10,8 +10,9 @@ import pytest
 from tests.docs.pages import DOCS, sections
 from tests.transcripts import write
 
-from threadline.model.entries import KINDS
+from threadline.model.entries import KINDS, may_have_problems
 from threadline.model.entries.required import REQUIRED, RequiredField, describe_rule, missing_fields
+from threadline.model.times import sortable_time
 from threadline.model.versions import parse_version
 from threadline.parse import entries
 
@@ -33,6 +34,49 @@ def test_an_empty_entry_lacks_all_that_every_version_writes(tmp_path: Path) -> N
             if rule.kind == entry.kind and not (rule.since or rule.until or rule.only or "." in rule.field)
         }
         assert {rule.field for rule in missing_fields(entry)} == expected
+
+
+_COMPLETE: dict[str, Any] = {
+    "type": "user",
+    "uuid": "u",
+    "parentUuid": "p",
+    "timestamp": "2026-02-01T10:00:00.000Z",
+    "sessionId": "s",
+    "isSidechain": False,
+    "userType": "external",
+    "cwd": "/work",
+    "version": "2.1.9",
+    "gitBranch": "main",
+    "sourceToolAssistantUUID": "a",
+    "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]},
+}
+
+
+@pytest.mark.parametrize(
+    "changed", [*_COMPLETE, "message.role", "message.content", "bad time", "early time", "nothing"]
+)
+@pytest.mark.parametrize("null", [False, True])
+def test_entries_checked_together_have_the_problems_of_each(changed: str, null: bool, tmp_path: Path) -> None:
+    """Of many entries, those that `may_have_problems` leaves out have none, and complete ones are left out."""
+    row: dict[str, Any] = {**_COMPLETE, "message": {**_COMPLETE["message"]}}
+    times = {"bad time": "soon", "early time": "1999-02-01T10:00:00.000Z"}
+    if changed in times:
+        row["timestamp"] = times[changed]
+    elif changed != "nothing":
+        *outer, name = changed.split(".")
+        parent = row["message"] if outer else row
+        if null:
+            parent[name] = None
+        else:
+            del parent[name]
+    path = write(tmp_path / "rows.jsonl", _COMPLETE, row, _COMPLETE, {"type": "mode", "mode": "plan", "sessionId": "s"})
+    rows = list(entries(path))
+    checked = [entry for entry in rows if not entry.problems]
+    suspects = may_have_problems(checked, [sortable_time(entry.timestamp_text) for entry in checked])
+    assert [entry.line.number for entry in checked if entry.all_problems and entry not in suspects] == []
+    assert [entry.line.number for entry in suspects] == sorted(entry.line.number for entry in suspects)
+    if changed == "nothing":
+        assert suspects == []
 
 
 def test_the_problems_page_lists_the_fields_of_the_conversation() -> None:

@@ -15,8 +15,8 @@ from tests.reader_properties import check_reader
 from tests.transcripts import call, chain, line, meta, prompt, reply, transcript
 
 import threadline
-from threadline.model.entries import KINDS, Entry
-from threadline.parse import lines
+from threadline.model.entries import KINDS, ChainEntry, Entry
+from threadline.parse import lines, load_entries
 
 ROWS = [
     row if isinstance(row, bytes) else line(row)
@@ -37,6 +37,15 @@ FILE = b"".join(ROWS)
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file to write examples to."""
     return tmp_path_factory.mktemp("laws") / "a.jsonl"
+
+
+def test_loaded_entries_share_repeated_values(path: Path) -> None:
+    """Entries that stay in memory do not each have a copy of the session's id and directory."""
+    path.write_bytes(FILE * 3)
+    entries = [entry for entry in load_entries(path) if isinstance(entry, ChainEntry)]
+    assert len(entries) > len(ROWS)
+    assert len({id(entry.session_id) for entry in entries}) == len({entry.session_id for entry in entries})
+    assert len({id(entry.cwd) for entry in entries}) == len({entry.cwd for entry in entries})
 
 
 def _read(path: Path, data: bytes) -> list[Entry]:
@@ -213,9 +222,13 @@ def test_chunk_size_changes_nothing(path: Path, data: bytes, chunk: int, long: i
 
 
 @pytest.mark.slow
-@given(data=_fragments, chunk=st.sampled_from([1, 7, 64]), longest=st.sampled_from([8, 64, 500]))
-def test_lines_above_the_limit_are_kept_in_pieces(path: Path, data: bytes, chunk: int, longest: int) -> None:
-    """A line above the maximum length becomes damaged pieces. All other entries stay the same."""
+@given(data=_fragments, sizes=st.sampled_from([(1, 8), (1, 64), (1, 500), (7, 64), (7, 500), (64, 500)]))
+def test_lines_above_the_limit_are_kept_in_pieces(path: Path, data: bytes, sizes: tuple[int, int]) -> None:
+    """A line above the maximum length becomes damaged pieces. All other entries stay the same.
+
+    The maximum is always longer than a chunk: a line is measured only if it does not end in the chunk it begins in.
+    """
+    chunk, longest = sizes
     all_entries = _read(path, data)
     with _sizes(CHUNK_SIZE=chunk, _LONG_LINE=4, MAX_LINE_LENGTH=longest, _PIECE_SIZE=max(1, longest // 2)):
         entries = check_reader(path)

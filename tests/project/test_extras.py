@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 from tests.source_trees import SOURCE, source_nodes
 
+from threadline.errors import Missing
 from threadline.extras import adapt_install_command
 
 ROOT = Path(__file__).parents[2]
 DEVELOPMENT = {"test", "bench", "interop", "oracle", "lake-test"}
-SEPARATE = {"lake", "spark"}
-"""Not part of `all`: only teams need them, and they take 400 MB."""
+SEPARATE = {"lake", "spark", "clickhouse"}
+"""Not part of `all`: only teams need them, and they take 400 MB, ClickHouse 530 MB more."""
 DISTRIBUTIONS = {
+    "grpc": "grpcio",
     "pyspark": "pyspark-client",
     "re2": "google-re2",
     "markdown_it": "markdown-it-py",
@@ -144,6 +146,7 @@ def test_install_command(  # noqa: PLR0917 - an environment
     message = adapt_install_command("It needs x. Run: pip install 'threadline[web]'. Or not.")
     assert message.startswith(f"It needs x. Run: {command}")
     assert message.endswith(". Or not.")
+    assert str(Missing("It needs x. Run: pip install 'threadline[web]'. Or not.")) == message
     assert adapt_install_command("pip install tzdata").endswith("install tzdata") or not has_pip
 
 

@@ -47,6 +47,15 @@ def test_public_name_loads_only_what_it_needs() -> None:
     assert "click" not in loaded
 
 
+def test_server_loads_a_page_when_it_is_requested() -> None:
+    """The server starts without what exports and reports need. Every page of its table exists."""
+    loaded = modules_after("import threadline.web.app")
+    parts = {name.split(".")[1] for name in loaded if name.startswith("threadline.")}
+    assert not parts & {"export", "redact", "reports"}
+    program = "from threadline.web.app import LAKE_ROUTES, ROUTES; print([r.page for r in ROUTES + LAKE_ROUTES])"
+    assert "threadline.redact.redactor" in modules_after(program)
+
+
 def test_help_loads_no_reader() -> None:
     """`threadline --help` loads click and the commands' help, and nothing that reads."""
     loaded = modules_after("from threadline.cli import run; run(['--help'])")
@@ -106,6 +115,7 @@ def test_fresh_index_loads_no_reader(command: list[str], tmp_path: Path) -> None
         "threadline.index.refresh",
         "threadline.parallel",
         "threadline.summary.fold",
+        "_hashlib",  # OpenSSL
         "multiprocessing",
         "pickle",
         "shutil",

@@ -9,8 +9,8 @@ import pytest
 from tests.real.client import API, Block, Client, bash, newest, start_client, steps, tool
 
 import threadline
-from threadline.model.blame import Blame
 from threadline.model.entries import UserEntry
+from threadline.model.insight.blame import Blame
 
 NEWEST = newest() if API.exists() else None
 PERSON = "person"

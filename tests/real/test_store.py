@@ -25,12 +25,13 @@ def load_sdk() -> Any:
     return pytest.importorskip("claude_agent_sdk", reason="claude-agent-sdk is not installed")
 
 
-def test_conformance(tmp_path: Path) -> None:
-    """All 14 contracts of the SDK."""
+@pytest.mark.parametrize("name", ["store-{}", "store-{}.db"])
+def test_conformance(tmp_path: Path, name: str) -> None:
+    """All 14 contracts of the SDK, for a folder and for a SQLite file."""
     load_sdk()
     testing = importlib.import_module("claude_agent_sdk.testing")
     numbers = count()
-    asyncio.run(testing.run_session_store_conformance(lambda: SessionStore(tmp_path / f"store-{next(numbers)}")))
+    asyncio.run(testing.run_session_store_conformance(lambda: SessionStore(tmp_path / name.format(next(numbers)))))
     assert next(numbers) > 12  # a store per contract
 
 
@@ -49,13 +50,14 @@ async def ask(sdk: Any, client: Client, store: SessionStore, text: str, **option
 
 
 @pytest.mark.skipif(NEWEST is None, reason="claude_agent_sdk, which brings the client, is not installed")
-def test_client_resumes_a_stored_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["store", "store.db"])
+def test_client_resumes_a_stored_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A session with a subagent is mirrored while it runs; another machine resumes it from the store alone."""
     sdk = load_sdk()
     assert NEWEST is not None
-    store = SessionStore(tmp_path / "store")
-    for name in [name for name in os.environ if name.startswith(("CLAUDE", "ANTHROPIC"))]:
-        monkeypatch.delenv(name)
+    store = SessionStore(tmp_path / name)
+    for variable in [name for name in os.environ if name.startswith(("CLAUDE", "ANTHROPIC"))]:
+        monkeypatch.delenv(variable)
     agent_prompt = steps([{"text": "I look."}, bash("echo sub")], [{"text": "sub done"}])
     agent = tool("Agent", description="look", prompt=agent_prompt, subagent_type="general-purpose")
     (tmp_path / "first").mkdir()
@@ -64,7 +66,7 @@ def test_client_resumes_a_stored_session(tmp_path: Path, monkeypatch: pytest.Mon
         result = asyncio.run(ask(sdk, client, store, script))
         session = result.session_id
         work = client.work
-    with threadline.open(store.folder) as archive:
+    with threadline.open(store.path) as archive:
         mirrored = archive.session(session)
         assert [agent.type for agent in mirrored.agents] == ["general-purpose"]
         assert archive.ledger(session=session).total.amount
@@ -74,7 +76,7 @@ def test_client_resumes_a_stored_session(tmp_path: Path, monkeypatch: pytest.Mon
         assert not list(client.claude_home.glob(f"projects/*/{session}.jsonl"))
         result = asyncio.run(ask(sdk, client, store, steps([bash("echo more")], [{"text": "ok"}]), resume=session))
     assert (result.session_id, result.is_error) == (session, False)
-    with threadline.open(store.folder) as archive:
+    with threadline.open(store.path) as archive:
         resumed = archive.session(session)
         assert [call.input["command"] for call in resumed.main.calls if call.tool == "Bash"] == [
             "echo begin",

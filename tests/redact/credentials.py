@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from threadline.redact.checksums import BASE36, BASE58, BASE62, BECH32, RIPPLE58, bech32_polymod, bech32_values, to_base
-from threadline.redact.formats import FORMATS, SERVICES, Service, TokenFormat
+from threadline.redact.formats import Service, TokenFormat
 
 _parser: Any = import_module("re._parser")
 _codes: Any = import_module("re._constants")
@@ -135,11 +135,6 @@ _SEALS: dict[str, Callable[[str, Random], str]] = {
 def service_value(service: Service, random: Random) -> str:
     """A random value that matches the service's pattern."""
     return _matching_text(service.pattern, random)
-
-
-def all_kinds() -> list[str]:
-    """Every kind that a value can be generated for."""
-    return [rule.kind for rule in FORMATS] + [service.kind for service in SERVICES]
 
 
 def private_key(random: Random, *, label: str = "RSA PRIVATE KEY", lines: int = 12, end: str = "\n") -> str:

@@ -199,6 +199,11 @@ def test_findings_never_contain_the_secret() -> None:
         ("drwxr-xr-x  2 annika staff  64 Jan 1 src", "drwxr-xr-x  2 <user-1> staff  64 Jan 1 src"),
         ("sudo -u annika ls; useradd -m annika", "sudo -u <user-1> ls; useradd -m <user-1>"),
         ("mailto:ann%40corp.io", "mailto:<email-1>"),
+        (
+            "Author: Rosa Lind <1234567+rosalind@users.noreply.github.com>\nby Rosa Lind",
+            "Author: <name-1> <<email-1>>\nby <name-1>",
+        ),
+        ("Rosa Lind <7654-rosalind@users.noreply.gitlab.com>", "<name-1> <<email-1>>"),
     ],
 )
 def test_redacts_people_and_machines(text: str, redacted: str) -> None:
@@ -218,6 +223,8 @@ def test_redacts_people_and_machines(text: str, redacted: str) -> None:
         '"uuid":"123e4567-e89b-12d3-a456-426614174000","id":"toolu_01AbCdEfGhIjKlMnOpQrStUv"',
         "version 2.1.97.3, Chrome/120.0.0.0, 127.0.0.1, 0.0.0.0:80, ::1, 192.0.2.7, std::vec::Vec",
         "git@github.com:a/b.git, user@example.com, noreply@anthropic.com, react@18.2.0, icon@2x.png",
+        "Copilot <1234+Copilot@users.noreply.github.com>, release <12+release-bot@users.noreply.github.com>",
+        "dependabot[bot] <1234+dependabot[bot]@users.noreply.github.com>, <noreply@github.com>, no-reply@corp.io",
         "threading.local(), .env.local, settings.local.json, example.com/home/page, the src/home/x folder",
         "the password must be changed; a token is a word; the key to it: patience; basic things",
         '{"outcome":"pass","volume_ml":[1],"next": "token", "path":"x1"} {\\"a\\":\\"pass\\",\\"b7\\":1}',

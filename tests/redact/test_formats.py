@@ -237,3 +237,21 @@ def test_redacts_arguments_of_services(form: str) -> None:
     assert value not in Redactor().redact(form.format(value))
     other = form.replace("snyk", "open").format(value)
     assert Redactor().redact(other) == other
+
+
+def test_digits_before_a_joining_sign_count() -> None:
+    """A token whose only digits come before a sign such as `|` is found."""
+    random = seeded(1)
+    number = "".join(random.choices("123456789", k=16))
+    half = "-".join("".join(random.choices("hTkQmZxWpRvbLd", k=length)) for length in (14, 12))
+    assert Redactor().redact(f"see {number}|{half}x there") == "see <secret-1> there"
+
+
+@pytest.mark.parametrize("prefix", ["sk-proj-", "gldt-", "GOCSPX-", "AVNS_"])
+def test_tokens_without_a_digit_may_have_dashes(prefix: str) -> None:
+    """Letters of mixed case after a prefix of its own are a token, also with a dash or an underscore among them."""
+    random = seeded(2)
+    for sign in "-_":
+        half, rest = ("".join(random.choices("hTkQmZxWpRvbLdsF", k=length)) for length in (9, 18))
+        value = f"{prefix}{half}{sign}{rest}"[: len(prefix) + (20 if prefix == "AVNS_" else 28)]
+        assert value not in Redactor().redact(f"see {value} there")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
+from collections.abc import Iterator
 
 import pytest
 from tests.redact.credentials import seeded
+from tests.redact.planted import cases
 
-from threadline.redact import find_spans_in_bytes
+from threadline.redact import find_spans, find_spans_in_bytes, prefilter
 from threadline.redact.prefilter import MAX_SIGNS, match_at_places, match_at_sign
 from threadline.redact.scanner import find_rare_marks
 
@@ -84,6 +87,35 @@ def test_finds_rare_words_at_every_position(text: str, kind: str, value: str) ->
 
 def test_find_rare_marks_reports_a_dash_to_every_search() -> None:
     """A dash that may start an option and may also end the prefix of a token is reported for both."""
-    marks = find_rare_marks(b"glpat--token \\n")
+    marks = find_rare_marks(text := b"glpat--token \\n", text)
     assert marks.long_options == [5]
     assert marks.dashes == [5]
+
+
+def texts_of(value: object) -> Iterator[str]:
+    """All texts of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_of(item)
+
+
+def test_gates_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With RE2, which skips rules that a text cannot match, every planted secret is found as without it."""
+    pytest.importorskip("re2")
+    texts = sorted({text for case in cases() for text in texts_of(case.rows)})
+    files = [json.dumps(case.rows).encode() for case in cases()]
+    with_gates = [sorted(find_spans(text)) for text in texts], [sorted(find_spans_in_bytes(file)) for file in files]
+    monkeypatch.setattr(prefilter, "_gate_matcher", lambda: None)
+    without = [sorted(find_spans(text)) for text in texts], [sorted(find_spans_in_bytes(file)) for file in files]
+    assert with_gates == without
+
+
+def test_all_gates_are_open_if_re2_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If RE2 runs out of memory, it reports no match at all, not even of the pattern that always matches."""
+    monkeypatch.setattr(prefilter, "_gate_matcher", lambda: lambda _view: None)
+    everything = prefilter.open_gates(b"words")
+    monkeypatch.undo()
+    pytest.importorskip("re2")
+    assert len(prefilter.open_gates(b"words")) == 1 < len(everything)

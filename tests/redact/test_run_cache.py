@@ -7,7 +7,7 @@ import re
 from tests.profiles import scale_examples
 from tests.redact.credentials import seeded, token_value
 
-from threadline.redact import find_spans_in_bytes
+from threadline.redact import find_spans_in_bytes, runs, tokens
 from threadline.redact.formats import FORMATS
 from threadline.redact.tokens import MIN_RUN
 
@@ -28,3 +28,36 @@ def test_finds_a_credential_after_its_first_part_was_scanned() -> None:
             for run in RUN.finditer(value):
                 found_spans(value[: run.end()])
             assert found_spans(value) == expected, (rule.kind, seed)
+
+
+def test_finds_a_credential_after_it_was_scanned_behind_an_escape() -> None:
+    """A credential is found even if it was scanned before in a place where it cannot be one, or after an escape."""
+    escapes = (
+        b"%20",
+        b"%22",
+        b"%3D",
+        b"%0A",
+        b"\\n",
+        b"\\u0022",
+        b"\\u003d",
+        b"\\x20",
+        b"&#39;",
+        b"=3D",
+        b"1",
+        b"a",
+        b"_",
+    )
+    for number, rule in enumerate(FORMATS):
+        for escape in escapes:
+            value = token_value(rule, seeded(100_000 + number * len(escapes) + escapes.index(escape))).encode()
+            found_spans(escape + value)
+            after = found_spans(value)
+            assert after == _found_in_a_new_cache(value), (rule.kind, escape)
+
+
+def _found_in_a_new_cache(value: bytes) -> list[tuple[int, int, str]]:
+    for traits, joined in (runs._KNOWN, runs._KNOWN_AFTER_DECODING):
+        traits.clear()
+        joined.clear()
+    tokens._HARMLESS_CACHE.clear()
+    return found_spans(value)

@@ -307,7 +307,7 @@ def test_learns_a_value_that_a_title_names(name: str, value: str) -> None:
     redactor = SessionRedactor()
     redactor.learn_all([record, other])
     assert secret not in str(redactor.redact(other))
-    assert secret not in str(redactor.redactor.redact_value(record, "", is_learned=True))
+    assert secret not in str(redactor.redactor.redact_record(record))
 
 
 def test_redacts_values_that_resemble_texts_for_people() -> None:
@@ -317,3 +317,53 @@ def test_redacts_values_that_resemble_texts_for_people() -> None:
         assert secret not in Redactor().redact(form.format(secret))
     for text in ('"password": "quiet horse battery"', '"spring.datasource.password": "Quiethorse"'):
         assert "horse" not in Redactor().redact(text)
+
+
+WORDS = ("walnut", "lantern", "copper", "heron", "saddle", "thimble", "orchard", "pebble", "marmot", "trellis")
+
+
+@pytest.mark.parametrize(
+    "name", ["JWT_SECRET", "SECRET", "API_KEY", "SESSION_SECRET", "STRIPE_SECRET_KEY", "AUTH_TOKEN"]
+)
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("form", ["{}={}", 'export {}="{}"', "{}: '{}'", '{{"name": "{}", "value": "{}"}}'])
+def test_redacts_secrets_of_plain_words(name: str, sign: str, form: str) -> None:
+    """Words without a digit are secret after a name that can denote nothing else, quoted or as a line of settings."""
+    secret = sign.join(seeded(len(name + form)).sample(WORDS, 3))
+    assert secret not in Redactor().redact(form.format(name, secret))
+
+
+@pytest.mark.parametrize(
+    "form", ["DB_PASSWORD={}", "PORT=1\nexport DB_PASSWORD={}\n", "passphrase: {}", "db:\n  password: {}\n  port: 1"]
+)
+@pytest.mark.parametrize(("sign", "number"), [(" ", ""), (" ", " 77"), ("-", "")])
+def test_redacts_passphrases_without_quotes(form: str, sign: str, number: str) -> None:
+    """The words up to the end of a line of settings are one value."""
+    words = seeded(len(form)).sample(WORDS, 4)
+    redacted = Redactor().redact(form.format(sign.join(words) + number))
+    assert redacted == form.format("<secret-1>")
+
+
+def test_redacts_app_specific_passwords_of_apple() -> None:
+    """Four groups of four letters after an option for a password."""
+    secret = "-".join("".join(seeded(number).choices(PLAIN, k=4)) for number in range(4))
+    command = "xcrun notarytool submit a.zip --apple-id ann@example.com --password {} --team-id T"
+    assert secret not in Redactor().redact(command.format(secret))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "API_KEY=your-key-here\nSECRET=undefined\nJWT_SECRET=environment\nAPI_KEY=configuration\nSECRET: development",
+        'SECRET_KEY = "my-app-secret"\nAPI_KEY = "api-key"\nAUTH_TOKEN: "auth-token"\nCLIENT_SECRET="supersecretvalue"',
+        "api_key=os.environ['KEY']; secret = None; client_secret=load_secret; secret: readonly",
+        "secretName: walnut-lantern\nsecretKeyRef: walnut-lantern-copper\nSESSION_KEY = 'theme-preference'\n",
+        "jwt_secret: string; the secret is walnut-lantern; SECRET walnut-lantern; API_KEY | walnut-lantern",
+        "password: enter the password again\npassphrase: must be at least eight characters\nPassword: New York Times",
+        "PGPASSWORD=postgres psql postgres postgres\nDB_PASSWORD=postgres docker compose up\n",
+        "password: the words of a sentence\nuse password: walnut lantern copper heron\n",
+    ],
+)
+def test_keeps_words_that_are_not_secret(text: str) -> None:
+    """Examples, references, types, states, commands and sentences stay."""
+    assert [text[span.start : span.end] for span in find_spans_in_bytes(text.encode())] == []

@@ -9,6 +9,7 @@ import gzip
 import html
 import json
 import quopri
+import zlib
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -143,6 +144,10 @@ CODES: dict[str, Callable[[str], str]] = {
     "base64 of JSON": lambda text: _base64(json.dumps({"auths": {"r": {"x": text}}})),
     "base64 of UTF-16": lambda text: "powershell -enc " + base64.b64encode(f"'{text}'".encode("utf-16-le")).decode(),
     "base64 of gzip": lambda text: base64.b64encode(gzip.compress(text.encode())).decode(),
+    "hex of gzip": lambda text: gzip.compress(text.encode()).hex(),
+    "hex of zlib": lambda text: zlib.compress(text.encode()).hex().upper(),
+    "no-break blanks": "\u00a0".join,
+    "thin blanks": "\u2009".join,
     "data URL": lambda text: f"data:text/plain;base64,{_base64('it is ' + text)}",
     "base64 in a diff": lambda text: "@@ -1 +1,3 @@\n+" + _wrap(_base64(f"{text} {text}"), 64, "\n+") + "\n same",
     "base64 with line numbers": lambda text: "".join(

@@ -16,7 +16,7 @@ from threadline.render.tree import build_tree, draw_tree
 
 
 def agent_call(call: str, agent: str) -> Part:
-    """A call that agent_call an agent."""
+    """A call that starts an agent."""
 
     def part(pen: Pen) -> Iterator[Row]:
         arguments = {"description": agent, "prompt": agent}

@@ -188,7 +188,7 @@ def test_shows_a_compaction_as_a_rule(tmp_path: Path) -> None:
         )
 
     lines = text_lines(session(tmp_path, prompt("before"), reply("yes"), boundary, prompt("after"), reply("fine")))
-    at = lines.index("══ compacted (auto) · 155,000 → 12,300 tokens " + "═" * 34)
+    at = lines.index("══ compacted (auto) · 155.0k → 12.3k tokens " + "═" * 36)
     assert "❯ before" in lines[:at]  # noqa: RUF001 - the sign of a prompt
     assert lines[at + 1] == "  This session is being continued"
     assert lines[at + 4] == "  … 7 more lines"

@@ -182,7 +182,7 @@ def test_without_re2_only_fast_expressions_are_searched(monkeypatch: pytest.Monk
     """Without google-re2, Python's engine searches fast expressions. For the rest, the message says what to install."""
     monkeypatch.setitem(sys.modules, "re2", None)
     assert RegexFinder(Regex("^t[a-z]{2}$")).first("one\ntwo three\ntwo") == (14, 17)
-    with pytest.raises(Missing, match=r"pip install 'threadline\[search\]'"):
+    with pytest.raises(Missing, match=r"pip install .*\[search\]'"):
         RegexFinder(Regex("(a+)+$"))
 
 

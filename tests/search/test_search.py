@@ -16,7 +16,8 @@ from tools.demo import write as write_demo
 
 from threadline.errors import BadQuery
 from threadline.find import homes, look
-from threadline.index import FIELDS
+from threadline.index import FIELDS, EntryRow
+from threadline.model.entries import Entry
 from threadline.search import engine, ranking, search
 from threadline.search.documents import DocumentReader
 from threadline.search.engine import run_query
@@ -341,7 +342,10 @@ def test_a_parsed_query_gives_the_same_result(archive: Archive) -> None:
 
 
 def test_a_slow_search_is_cut_short_with_a_note(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once it has a hit, a slow search stops and says that there may be more. Without a limit, everything is found."""
+    """Once it has a hit, a slow search stops and says that there may be more. Without a limit, everything is found.
+
+    The note does not name options of the command line: the page and agents show it as well.
+    """
     with _fill(archive).opened() as index:
         complete = search(index, "/[a-z]+e[a-z]+/", every=True, now=NOW)
         monkeypatch.setattr(engine, "SOON_SECONDS", -1.0)
@@ -350,8 +354,41 @@ def test_a_slow_search_is_cut_short_with_a_note(archive: Archive, monkeypatch: p
     assert (complete.cut_short, complete.note) == (False, None)
     assert (len(partial.hits), partial.cut_short, partial.at_least) == (1, True, True)
     assert (partial.note or "").startswith("Results may be incomplete: ")
+    assert "--" not in (partial.note or "")
     assert unlimited.hits == complete.hits
     assert not unlimited.cut_short
+
+
+@pytest.mark.parametrize(
+    ("query", "most"), [("version:2.0.1", 4), ("branch:topic", 4), ("error:*", 2), ("agent:sub error:*", 0)]
+)
+def test_values_are_compared_with_bytes_before_entries_are_decoded(
+    archive: Archive, query: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To find a version, a branch or failures in a whole home, only entries that contain the value are decoded."""
+    decoded: list[int] = []
+    decode = DocumentReader.entry
+
+    def entry(self: DocumentReader, row: EntryRow) -> Entry | None:
+        decoded.append(row.entry_id)
+        return decode(self, row)
+
+    with _fill(archive).opened() as index:
+        monkeypatch.setattr(DocumentReader, "entry", entry)
+        hits = search(index, query, every=True, limit=None, now=NOW)
+    assert len(set(decoded)) <= most
+    assert len(hits.hits) == (1 if query == "error:*" else most)
+
+
+def test_further_hits_are_counted_or_a_minimum(archive: Archive) -> None:
+    """If a session has more matching entries than were examined, `more` is marked as a minimum."""
+    archive.write(*(prompt(f"prompt {number}") for number in range(30)))
+    archive.write(prompt("only this"), reply("and this"), session=SECOND)
+    with archive.opened() as index:
+        hits = {hit.session: hit for hit in search(index, "project:app", now=NOW)}
+        every = search(index, "project:app", every=True, limit=None, now=NOW)
+    assert [(hits[session].more, hits[session].at_least) for session in (FIRST, SECOND)] == [(19, True), (1, False)]
+    assert (every.total, any(hit.at_least for hit in every)) == (32, False)
 
 
 @pytest.mark.parametrize("query", ["/[a-z]+e[a-z]+/", "/[0-9]{9}/", "tool:Bash"])

@@ -195,7 +195,7 @@ def test_partly_known_file_has_no_diff() -> None:
     session = session_of(prompt("on"), read_call(A, TEXT, 2, 1))
     (change,) = difference(state_at(session, place_at_line(session, 1)), state_at(session))
     assert (change.text, change.proven) == ("", False)
-    assert "1 of 5 lines are proven" in change.statement
+    assert "1 of 5 lines are known" in change.statement
 
 
 def test_replacing_a_line_by_nothing_removes_its_newline() -> None:
@@ -391,7 +391,7 @@ def test_command_that_names_a_file_is_a_doubt(command: str) -> None:
     session = session_of(write_call(A, "1\n"), call("Bash", command, "ok", details={"stdout": "ok", "stderr": ""}))
     file = file_of(session)
     assert (file.content, file.ran_since, [doubt.how for doubt in file.doubts]) == ("1\n", 1, [EvidenceKind.COMMAND])
-    assert "1 later command could have changed it (mentioned by 1)" in file.statement
+    assert "1 later command ran; 1 mentions this file" in file.statement
 
 
 def test_refused_command_is_not_a_doubt() -> None:

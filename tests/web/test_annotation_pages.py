@@ -67,6 +67,23 @@ def test_other_origins_change_nothing(client: Client, origin: str | None) -> Non
     assert read_annotations().sessions == {}
 
 
+@pytest.mark.parametrize(
+    "name", ["../../x", "__proto__", SESSION[:8], f"-work-app/{SESSION}", "5e55ffff-0000-4000-8000-0000000000ff"]
+)
+def test_only_sessions_can_be_annotated(client: Client, name: str) -> None:
+    """A name that is not the id of a session is not found, and nothing is stored for it."""
+    for path in ("/annotate", "/annotate.json"):
+        assert post(client, path, session=name, starred="1", note="x").status_code == 404
+    assert read_annotations().sessions == {}
+
+
+def test_a_form_with_too_many_values_is_refused(client: Client) -> None:
+    """It is a mistake of the sender, not of the server."""
+    values = {f"a{number}": "1" for number in range(60)}
+    answer = post(client, "/annotate.json", session=SESSION, **values)
+    assert (answer.status_code, answer.json()) == (400, {"error": "This form has more than 50 values."})
+
+
 def test_going_back_leads_to_our_own_pages_only(client: Client) -> None:
     """A form cannot redirect to another host."""
     for back in ("//example.org/", "http://example.org/", "/\\example.org", "javascript:alert(1)"):

@@ -52,6 +52,16 @@ def test_replaces_an_archive_after_a_second(pool: ArchivePool, monkeypatch: pyte
         assert second is not first
 
 
+def test_replaces_archives_when_homes_have_changed(pool: ArchivePool) -> None:
+    """A page that is told about a change asks at once, and must not get an answer from before it."""
+    with pool.archive() as first, pool.archive() as second:
+        pool.expire()
+    with pool.archive() as third:
+        assert third not in (first, second)
+    with pool.archive() as fourth:
+        assert fourth is third
+
+
 def test_does_not_reuse_an_archive_that_failed(pool: ArchivePool) -> None:
     """The archive itself may have caused the error."""
     with pytest.raises(ZeroDivisionError), pool.archive() as first:

@@ -63,7 +63,7 @@ def test_names_that_other_servers_share_get_an_explanation_and_no_cookie(client:
     answer = client.get(link, host=host)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers
-    assert "Open the URL that `threadline serve` printed" in answer.text
+    assert "Open the URL that <code>threadline serve</code> printed" in answer.text
     assert "--host-name" in answer.text
     assert NAME not in answer.text
     assert client.get(link).status_code == 303  # it was not used up

@@ -53,6 +53,24 @@ def test_notifies_only_listeners_of_the_changed_session(tmp_path: Path) -> None:
     asyncio.run(listen())
 
 
+def test_reports_a_change_before_pages_are_notified(tmp_path: Path) -> None:
+    """What was read before the change is dropped first: pages ask again as soon as they are notified."""
+    home = write_home(tmp_path / "home", session_rows())
+    changes: list[str] = []
+    live = Live(homes(home), on_change=lambda: changes.append("changed"))
+
+    async def listen() -> None:
+        async with aclosing(live.listen()) as stream:
+            await asyncio.wait_for(_next_session(stream), 20)
+            assert changes == []
+            next(home.glob(f"projects/*/{SESSION}.jsonl")).unlink()
+            assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
+            assert changes
+            live.stop()
+
+    asyncio.run(listen())
+
+
 def test_limits_notifications_during_a_burst(tmp_path: Path) -> None:
     """However many lines are written, a page is notified at most five times a second."""
     home = write_home(tmp_path / "home", session_rows())

@@ -272,7 +272,7 @@ def test_says_what_to_install_without_the_web_extra(home: Path, monkeypatch: pyt
     # Through the group, whose settings the command inherits.
     result = CliRunner().invoke(threadline, ["serve", "--no-open", "--home", str(home)])
     assert isinstance(result.exception, Missing)
-    assert "pip install 'threadline[web]'" in str(result.exception)
+    assert "pip install 'threadline[web]'" in result.exception.args[0]
 
 
 @pytest.mark.slow

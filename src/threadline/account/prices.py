@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from threadline.errors import BadQuery
+from threadline.json_values import escape_match
 from threadline.model.text import plain_decimal
 
 SCHEMA = 1
@@ -250,12 +251,7 @@ def encode_price_file(file: PriceFile, source: str) -> bytes:
     document = {"schema": SCHEMA, "unit": UNIT, "sources": [source], "notes": file.notes, "models": models}
     encoded = msgspec.json.Encoder(decimal_format="number").encode(_without_exponents(document))
     text = msgspec.json.format(encoded, indent=1).decode()
-    return _NOT_ASCII.sub(_escape_character, text).encode() + b"\n"
-
-
-def _escape_character(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return _NOT_ASCII.sub(escape_match, text).encode() + b"\n"
 
 
 def _without_exponents(value: Any) -> Any:

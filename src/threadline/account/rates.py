@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache, reduce
-from hashlib import sha256
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeVar
@@ -32,7 +31,7 @@ from threadline.account.prices import (
 )
 from threadline.account.shipped_prices import SHIPPED, combine_digests, shipped_bytes
 from threadline.errors import BadQuery, NotFound, Unreadable
-from threadline.files import read_file
+from threadline.files import read_file, sha256
 from threadline.model.ledger import EXACT, Rate
 
 _WEB_SEARCH_FEE = Decimal("0.01")

@@ -6,8 +6,9 @@ This is a module of its own so that commands can check the index without loading
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
+
+from threadline.files import sha256
 
 SHIPPED = "threadline"
 """The name of the shipped prices, used instead of a file name."""

@@ -43,7 +43,7 @@ KEY_DESCRIPTIONS = {
     "hour": "the hour of the day",
     "session": "the session, including its agents",
     "transcript": "the file that the message was counted in; of a copied message, the original's",
-    "project": "the directory the session was started in",
+    "project": "the directory the session was started in, also for its agents",
     "model": "the model, as in the transcript",
     "agent": "the agent's id; `main` for the main agent",
     "agent-type": "the type of agent, as `threadline tree` shows it; `main` for the main agent",

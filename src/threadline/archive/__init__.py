@@ -16,6 +16,7 @@ from threadline.archive.archive import (
     AUTO_REFRESH_BYTES,
     Archive,
     HomePresence,
+    ProgressBar,
     ProgressDisplay,
     is_keep_ignored,
     open,  # noqa: A004 - as `threadline.open`
@@ -34,6 +35,7 @@ __all__ = [
     "EntryStream",
     "HomePresence",
     "InsightPreparation",
+    "ProgressBar",
     "ProgressDisplay",
     "SharedSpending",
     "SpendingBySession",

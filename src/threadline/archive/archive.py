@@ -13,27 +13,29 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime, tzinfo
+from functools import wraps
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.archive.arguments import EntrySource, Names, check_limit, check_texts, named_keywords, parse_names
-from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
+from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable, did_you_mean
 from threadline.files import cache_folder
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home, Homes, TranscriptKind
 from threadline.model.places import ProblemKind, match_ids
+from threadline.model.text import join_some
 from threadline.model.times import Moment, TimeRange, Zone, resolve_zone
 
 if TYPE_CHECKING:
     import sqlite3
 
     from threadline.account import Ledger, Rates
-    from threadline.archive.entries import EntryStream
+    from threadline.archive.entries import EntrySource, EntryStream
     from threadline.archive.insight import SessionFiles
     from threadline.archive.session_sums import SpendingBySession
     from threadline.index import (
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         CallList,
         Index,
         IndexStatus,
+        IsolatedResult,
         ProblemList,
         QueryResult,
         RefreshResult,
@@ -51,20 +54,20 @@ if TYPE_CHECKING:
     )
     from threadline.insight import CauseList, CauseSource, OutcomeReport, ResultCost, SessionInsight, WasteContext
     from threadline.load import Session
-    from threadline.model.attribution import Attribution
-    from threadline.model.blame import Blame
     from threadline.model.budgets import Budget, BudgetUse
     from threadline.model.calls import FileList, ListedCall, ToolGroups
-    from threadline.model.digest import Digest
     from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
     from threadline.model.homes import Found, Transcript
+    from threadline.model.insight.attribution import Attribution
+    from threadline.model.insight.blame import Blame
+    from threadline.model.insight.digest import Digest
+    from threadline.model.insight.outcomes import OutcomeGroups, OutcomeList
+    from threadline.model.insight.waste import WasteLimits, WasteList
     from threadline.model.ledger import Sum
-    from threadline.model.outcomes import OutcomeGroups, OutcomeList
     from threadline.model.places import SessionId
     from threadline.model.summaries import SummaryLinks
     from threadline.model.tables import Hit, Hits
-    from threadline.model.waste import WasteLimits, WasteList
     from threadline.reports import (
         Examination,
         FailureFilter,
@@ -82,6 +85,12 @@ if TYPE_CHECKING:
     from threadline.summary import AgentHead, Overview, SessionFilter, SessionList, SessionSummary
     from threadline.watch import Follower
 
+P = ParamSpec("P")
+Result = TypeVar("Result")
+Filter = TypeVar("Filter", bound=Struct)
+Names = str | Sequence[str]
+"""One name, or several."""
+
 AUTO_REFRESH_BYTES = 64 * 1024 * 1024
 """How many bytes may be read to update the index without being asked to: about a second's work."""
 
@@ -90,13 +99,65 @@ ProgressDisplay = Callable[[str, int], AbstractContextManager[Callable[[int], No
 
 _WITHOUT_KEEP = "without the keep"
 _TABLE_START = r"""(?:\bfrom|\bjoin|,)\s*(?:main\.)?["`\[]?"""
-_INSIGHT_TABLES = re.compile(
-    rf"{_TABLE_START}(?:causes|waste|cause_rows|cause_sums|waste_rows|insights)\b", re.IGNORECASE
+_INSIGHT_TABLES = rf"{_TABLE_START}(?:causes|waste|cause_rows|cause_sums|waste_rows|insights)\b"
+_OUTCOME_TABLES = (
+    rf"{_TABLE_START}(?:commits|pull_requests|pushes|test_runs|edits|outcome_rows|line_rows|program_rows|programs)\b"
 )
-_OUTCOME_TABLES = re.compile(
-    rf"{_TABLE_START}(?:commits|pull_requests|pushes|test_runs|edits|outcome_rows|line_rows|program_rows|programs)\b",
-    re.IGNORECASE,
-)
+
+
+def named_keywords(method: Callable[P, Result]) -> Callable[P, Result]:
+    """Make a method name its keywords in the TypeError for an unknown one."""
+    keywords = tuple(method.__kwdefaults__ or ())
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Result:
+        for name in kwargs:
+            if name not in keywords and name not in method.__code__.co_varnames[: method.__code__.co_argcount]:
+                match = did_you_mean(name, keywords)
+                suggestion = f" Did you mean {match!r}?" if match is not None else ""
+                raise TypeError(
+                    f"{method.__name__}() has no keyword {name!r}.{suggestion} Keywords: {', '.join(keywords)}."
+                )
+        return method(*args, **kwargs)
+
+    return checked
+
+
+def check_texts(**values: str | None) -> None:
+    """Check that each value is text or None.
+
+    Raises:
+        BadQuery: one is neither.
+    """
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise BadQuery(f"{name}={value!r} is not text. Use a string.")
+
+
+def check_limit(limit: Any) -> int | None:
+    """Return a limit, which is None for all rows.
+
+    Raises:
+        BadQuery: it is not a whole number, or negative.
+    """
+    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
+        return limit
+    raise BadQuery(f"limit={limit!r} is not a number of rows. Use a whole number, or None for all.")
+
+
+def parse_names(name: str, value: Names, choices: Collection[str] = ()) -> tuple[str, ...]:
+    """Return one or more names as a tuple.
+
+    Raises:
+        BadQuery: one is not text, or not among the choices.
+    """
+    names: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value)
+    for part in names:
+        if not isinstance(part, str):
+            raise BadQuery(f"{name}={value!r} is not a list of names. Use one string, or several.")
+        if choices and part not in choices:
+            raise BadQuery(f"Unknown value {part!r} for {name}. Choose from {join_some(choices, len(choices))}.")
+    return names
 
 
 class Archive:
@@ -191,8 +252,8 @@ class Archive:
         if isinstance(self._index_option, Path):
             return self._index_option
         # Kept homes do not count: a deleted session is one that moved to the keep, and its entries stay in the index.
-        living = [home.path for home in self._living_homes()]
-        return index_path([*living, *self._missing, *([_WITHOUT_KEEP] if self.without_keep else [])])
+        live = [home.path for home in self._live_homes()]
+        return index_path([*live, *self._missing, *([_WITHOUT_KEEP] if self.without_keep else [])])
 
     def refresh(self) -> RefreshResult:
         """Update the index, or build it.
@@ -333,13 +394,13 @@ class Archive:
         """
         from threadline.keep import kept_homes
 
-        living = self._living_homes()
+        live = self._live_homes()
         with ProgressBar(self._progress, "Unpacking") as bar:
             kept = kept_homes(
-                folder, living, cache_folder(), lost=lost, only=only, planned=bar.begin, progress=bar.advance
+                folder, live, cache_folder(), lost=lost, only=only, planned=bar.begin, progress=bar.advance
             )
         self.keep, self._keep_only_these, self._missing = folder, only, tuple(lost)
-        homes = Homes((*living, *kept.homes))
+        homes = Homes((*live, *kept.homes))
         if homes != self.homes:
             self.close()  # the index was compared with other homes
             self.homes = homes
@@ -384,7 +445,7 @@ class Archive:
             self.read_keep(folder, only=self._keep_only_these, lost=self._missing)
         return self.homes
 
-    def _living_homes(self) -> list[Home]:
+    def _live_homes(self) -> list[Home]:
         return [home for home in self.homes if not home.is_kept]
 
     # --- files
@@ -470,7 +531,7 @@ class Archive:
 
     def _transcripts_naming(self, session: str) -> list[Transcript]:
         """The main transcripts whose rows name this session, under another name."""
-        from threadline.load import named_session
+        from threadline.parse import named_session
 
         mains = (transcript for home in self.found for transcript in home.transcripts if transcript.is_main)
         return [main for main in mains if (named_session(main.path) or "").lower() == session.lower()]
@@ -546,23 +607,29 @@ class Archive:
         """
         from threadline.summary import SessionFilter, list_sessions
 
-        check_texts(project=project, title=title, agent_type=agent_type, machine=machine)
-        time = TimeRange.parse(since, until, tz=self.zone)
-        keywords = {
-            "project": project,
-            "title": title,
-            "agent_type": agent_type,
-            "since": time.since,
-            "until": time.until,
-            "machine": machine,
-            "limit": check_limit(limit),
-        }
-        chosen = replace(selection or SessionFilter(), **_without_none(keywords))
+        check_texts(title=title, agent_type=agent_type, machine=machine)
+        own = {"title": title, "agent_type": agent_type, "machine": machine}
+        sessions = self._narrow(selection or SessionFilter(), project, since, until, limit, **own)
         index = self._source()
         if index is not None:
-            return list_sessions(self.found, chosen, source=index.summaries())
+            return list_sessions(self.found, sessions, source=index.summaries())
         with self._progress("Reading", total_size(self.found)) as advance:
-            return list_sessions(self.found, chosen, jobs=self._jobs, progress=advance)
+            return list_sessions(self.found, sessions, jobs=self._jobs, progress=advance)
+
+    def _narrow(
+        self,
+        selection: Filter,
+        project: str | None,
+        since: Moment | None,
+        until: Moment | None,
+        limit: int | None,
+        **keywords: Any,
+    ) -> Filter:
+        """A filter with the fields that keywords set. Those that are None change nothing."""
+        check_texts(project=project)
+        time = TimeRange.parse(since, until, tz=self.zone)
+        fields = {"project": project, "since": time.since, "until": time.until, "limit": check_limit(limit), **keywords}
+        return replace(selection, **{name: value for name, value in fields.items() if value is not None})
 
     def session_costs(self, sessions: Iterable[SessionSummary]) -> dict[Path, Sum]:
         """What sessions and their agents spent, by the path of the main transcript. Empty without an index.
@@ -666,7 +733,7 @@ class Archive:
             BadQuery: a value makes no sense.
         """
         from threadline.insight import find_waste
-        from threadline.model.waste import DETECTOR_NAMES, WasteList
+        from threadline.model.insight.waste import DETECTOR_NAMES, WasteList
 
         names = parse_names("detectors", detectors, DETECTOR_NAMES)
         facts = self.waste_context(name, prices=prices)
@@ -737,18 +804,18 @@ class Archive:
         Raises:
             BadQuery: a value makes no sense.
         """
+        from threadline.model.insight.waste import DETECTOR_NAMES, WasteLimits, WasteList, filter_waste
         from threadline.model.ledger import sum_amounts
-        from threadline.model.waste import DETECTOR_NAMES, WasteLimits, WasteList, filter_waste
 
         names = parse_names("detectors", detectors, DETECTOR_NAMES)
-        chosen = limits or WasteLimits()
-        index, stored, insights = self._insights(project, since, until, prices, chosen)
+        limits = limits or WasteLimits()
+        index, stored, insights = self._insights(project, since, until, prices, limits)
         findings = [finding for insight in insights for finding in insight.waste]
         amounts = [insight.attribution.amount for insight in insights]
         if index is not None:
-            findings += index.stored_waste(stored, chosen)
+            findings += index.stored_waste(stored, limits)
             amounts.append(index.stored_causes(stored).totals().amount)
-        return WasteList(filter_waste(findings, chosen, names), sum_amounts(amounts))
+        return WasteList(filter_waste(findings, limits, names), sum_amounts(amounts))
 
     def _insights(
         self,
@@ -760,15 +827,22 @@ class Archive:
     ) -> tuple[Index | None, Sequence[StoredSession], Sequence[SessionInsight]]:
         """The insights into the selected sessions: those in the index, and those in memory."""
         from threadline.account import shipped_digest
-        from threadline.archive.insight import STORED_LIMITS, CostFilter, StoredInsights, select_sessions
+        from threadline.archive.insight import (
+            STORED_LIMITS,
+            CostFilter,
+            StoredInsights,
+            charges_in_memory,
+            read_insights,
+            select_sessions,
+        )
 
         check_texts(project=project)
         time = TimeRange.parse(since, until, tz=self.zone)
         selection = CostFilter(time.since, time.until, project)
         index = self._built_index()
-        chosen = limits or STORED_LIMITS
+        limits = limits or STORED_LIMITS
         has_prices = prices is None or prices.digest == shipped_digest()
-        if index is not None and has_prices and chosen.large_output >= STORED_LIMITS.large_output:
+        if index is not None and has_prices and limits.large_output >= STORED_LIMITS.large_output:
             insights = StoredInsights(
                 index,
                 selection,
@@ -778,8 +852,6 @@ class Archive:
                 homes=self.homes,
             )
             return index, insights.stored, insights.computed
-        from threadline.archive.session_insights import charges_in_memory, read_insights
-
         ledger = self._whole_ledger(prices, calls=False)
         sessions = list(select_sessions(self._session_files(), ledger, selection))
         computed: list[SessionInsight] = []
@@ -789,7 +861,7 @@ class Archive:
                 charges_in_memory(ledger),
                 ledger.rates,
                 selection=selection,
-                limits=chosen,
+                limits=limits,
                 homes=self.homes,
                 jobs=self._jobs,
             ):
@@ -834,9 +906,9 @@ class Archive:
 
     def fill_tables(self, question: str) -> None:
         """Fill the tables that a SELECT names and that a refresh does not fill: `causes`, `commits` and so on."""
-        if _INSIGHT_TABLES.search(question):
+        if re.search(_INSIGHT_TABLES, question, re.IGNORECASE):
             self._insights(None, None, None, None)
-        if _OUTCOME_TABLES.search(question):
+        if re.search(_OUTCOME_TABLES, question, re.IGNORECASE):
             self._store_all_outcomes()
 
     def links(self) -> SummaryLinks:
@@ -911,7 +983,7 @@ class Archive:
         own = (transcript.session for home in self.found for transcript in home.transcripts)
         return frozenset(match_ids(prefix, chain(own, others)))
 
-    def recent(self, named: SessionRef, rates: Rates, *, since: datetime, seconds: float) -> RecentUsage:
+    def recent_usage(self, named: SessionRef, rates: Rates, *, since: datetime, seconds: float) -> RecentUsage:
         """A session and what was spent since a time, for a status line that is updated on every prompt.
 
         Without an index, transcripts are read for at most `seconds`.
@@ -987,7 +1059,7 @@ class Archive:
             IndexBusy: another process is building the index.
         """
         from threadline.archive.digest import build_digest
-        from threadline.model.digest import DigestPeriod, PeriodUnit
+        from threadline.model.insight.digest import DigestPeriod, PeriodUnit
 
         check_texts(project=project)
         present = now or datetime.now(UTC)
@@ -1023,17 +1095,9 @@ class Archive:
         """
         from threadline.reports import PromptFilter, PromptHistory
 
-        check_texts(text=text, project=project)
-        time = TimeRange.parse(since, until, tz=self.zone)
-        keywords = {
-            "text": text,
-            "project": project,
-            "since": time.since,
-            "until": time.until,
-            "gone": gone,
-            "limit": check_limit(limit),
-        }
-        return PromptHistory(self.found, replace(selection or PromptFilter(), **_without_none(keywords)))
+        check_texts(text=text)
+        prompts = self._narrow(selection or PromptFilter(), project, since, until, limit, text=text, gone=gone)
+        return PromptHistory(self.found, prompts)
 
     @named_keywords
     def prompts(
@@ -1048,15 +1112,18 @@ class Archive:
     ) -> PromptList:
         """What people typed in sessions, newest first, with the full text. Reads the transcripts.
 
-        `kinds` are kinds of acts, such as `prompt`, `command` or `steering`.
+        `kinds` are kinds of acts, such as `prompt`, `command` or `steering`; by default, all that were typed: not
+        `interrupt` and `plan`.
+
 
         Raises:
             BadQuery: a value makes no sense.
         """
-        from threadline.model.session import ActKind
+        from threadline.model.session import UNTYPED_ACTS, ActKind
         from threadline.reports import PromptList, find_prompts
 
-        chosen = parse_names("kinds", kinds, [str(kind) for kind in ActKind])
+        names = parse_names("kinds", kinds, [str(kind) for kind in ActKind])
+        names = names or tuple(str(kind) for kind in ActKind if kind not in UNTYPED_ACTS)
         time = TimeRange.parse(since, until, tz=self.zone)
         sources = [
             (source.transcript, source.project)
@@ -1065,7 +1132,7 @@ class Archive:
         ]
         with self._progress("Reading", sum(transcript.size for transcript, _ in sources)) as advance:
             prompts = find_prompts(sources, jobs=self._jobs, progress=advance)
-        matches = [prompt for prompt in prompts if (not chosen or prompt.kind in chosen) and prompt.timestamp in time]
+        matches = [prompt for prompt in prompts if prompt.kind in names and prompt.timestamp in time]
         shown = matches[: check_limit(limit)]
         return PromptList(shown, len(matches) - len(shown))
 
@@ -1100,17 +1167,20 @@ class Archive:
 
     def _sources(self, session: str | None, project: str | None, since: datetime | None) -> Iterator[EntrySource]:
         """The transcripts that may contain entries of a session, a project and a period."""
-        from threadline.find import drop_shared_transcripts
+        from threadline.archive.entries import EntrySource
+        from threadline.find import TranscriptProjects, drop_shared_transcripts
+        from threadline.parse import named_session
 
         check_texts(project=project)
         part = (project or "").casefold()
         sessions = self._match_sessions(session) if session is not None else None
         # A file last modified before then contains nothing from after it.
         oldest = since.timestamp() * 1e9 if since is not None else 0
-        for home in drop_shared_transcripts(self.found):
-            names = {folder.folder: folder.name for folder in home.projects}
+        homes = list(drop_shared_transcripts(self.found))
+        projects = TranscriptProjects(homes, lambda agent: named_session(agent.path))
+        for home in homes:
             for transcript in home.transcripts:
-                name = names.get(transcript.folder, transcript.folder)
+                name = projects.name_of(transcript)
                 own_session = transcript.session
                 is_in_session = sessions is None or own_session is None or own_session in sessions
                 if is_in_session and part in name.casefold() and transcript.mtime_ns >= oldest:
@@ -1143,25 +1213,19 @@ class Archive:
         from threadline.model.call_summary import summarize_input
         from threadline.reports import FAILURES, FailureFilter, find_failures
 
-        check_texts(project=project)
-        time = TimeRange.parse(since, until, tz=self.zone)
-        keywords = {
+        own = {
             "session": self._session_start(session),
-            "project": project,
             "tools": parse_names("tools", tools) or None,
             "exact_tools": exact_tools or None,
             "outcomes": parse_names("outcomes", outcomes, FAILURES) or None,
-            "since": time.since,
-            "until": time.until,
-            "limit": check_limit(limit),
         }
-        chosen = replace(selection or FailureFilter(), **_without_none(keywords))
-        # Of copies of a session, the original counts: so a project does not limit what is read, but a session does.
-        sources = [source for source in self._sources(chosen.session, None, chosen.since) if source.transcript.size]
+        failing = self._narrow(selection or FailureFilter(), project, since, until, limit, **own)
+        # The original of a copied session may be in another project, so a project does not limit what is read.
+        sources = [source for source in self._sources(failing.session, None, failing.since) if source.transcript.size]
         transcripts = [source.transcript for source in sources]
         with self._progress("Reading", sum(transcript.size for transcript in transcripts)) as advance:
             failures = find_failures(transcripts, summarize_input, jobs=self._jobs, progress=advance)
-        return chosen.apply(failures, {str(source.transcript.path): source.project for source in sources})
+        return failing.apply(failures, {str(source.transcript.path): source.project for source in sources})
 
     failures = errors
 
@@ -1280,7 +1344,7 @@ class Archive:
             filters=value_filters({**values, "session": self._session_start(session)}, time),
         )
 
-    def why(self, query: str, *, zone: tzinfo | None = None, now: datetime | None = None) -> str:
+    def explain_no_hits(self, query: str, *, zone: tzinfo | None = None, now: datetime | None = None) -> str:
         """Why a query found nothing, and which similar query finds something, as sentences.
 
         Raises:
@@ -1291,24 +1355,24 @@ class Archive:
 
         return explain_no_hits(self.open_index(), query, zone=zone, now=now)
 
-    def around(self, hit: Hit, count: int) -> tuple[list[Entry], list[Entry]]:
+    def entries_around(self, hit: Hit, count: int) -> tuple[list[Entry], list[Entry]]:
         """Up to `count` entries of the conversation before a hit, and after it."""
         from threadline.search import entries_around
 
         return entries_around(self.open_index(), hit, count)
 
     @staticmethod
-    def typed(hit: Hit) -> str:
+    def deleted_prompt(hit: Hit) -> str:
         """The full prompt of a hit whose transcript was deleted; empty if the history no longer has it."""
         from threadline.search import read_prompt
 
         return read_prompt(hit.place)
 
-    def facts(self, session: str) -> SessionFacts:
+    def session_facts(self, session: str) -> SessionFacts:
         """When a session was last written to, and its first prompt."""
         return self.open_index().session_facts(session)
 
-    def never_called(self, tools: Iterable[str], *, exact_tools: bool = False) -> str | None:
+    def explain_unused_tools(self, tools: Iterable[str], *, exact_tools: bool = False) -> str | None:
         """A sentence about the first of these tools that no session called, with a suggestion; None if all were."""
         from threadline.search import explain_unused_tool
 
@@ -1339,10 +1403,10 @@ class Archive:
             BadQuery: a value makes no sense.
             IndexBusy: another process is building the index.
         """
-        chosen = self._call_filter(selection, session, project, since, until, limit)
+        selection = self._call_filter(selection, session, project, since, until, limit)
         names = parse_names("outcomes", outcomes)
         return self.open_index().calls(
-            chosen, tools=parse_names("tools", tools), exact_tools=exact_tools, outcomes=names
+            selection, tools=parse_names("tools", tools), exact_tools=exact_tools, outcomes=names
         )
 
     def _call_filter(  # noqa: PLR0917 - the keywords that calls, files and agents share
@@ -1356,16 +1420,8 @@ class Archive:
     ) -> CallFilter:
         from threadline.index import CallFilter
 
-        check_texts(project=project)
-        time = TimeRange.parse(since, until, tz=self.zone)
-        keywords = {
-            "session": self._session_start(session),
-            "project": project,
-            "since": time.since,
-            "until": time.until,
-            "limit": check_limit(limit),
-        }
-        return replace(selection or CallFilter(), **_without_none(keywords))
+        own = self._session_start(session)
+        return self._narrow(selection or CallFilter(), project, since, until, limit, session=own)
 
     @named_keywords
     def agents(
@@ -1388,8 +1444,8 @@ class Archive:
             BadQuery: a value makes no sense.
             IndexBusy: another process is building the index.
         """
-        chosen = self._call_filter(selection, session, project, since, until, limit)
-        return self.open_index().agents(chosen, parse_names("types", types))
+        selection = self._call_filter(selection, session, project, since, until, limit)
+        return self.open_index().agents(selection, parse_names("types", types))
 
     @named_keywords
     def problems(
@@ -1407,14 +1463,14 @@ class Archive:
             IndexBusy: another process is building the index.
         """
         check_texts(project=project)
-        chosen = parse_names("kinds", kinds, [str(kind) for kind in ProblemKind])
+        names = parse_names("kinds", kinds, [str(kind) for kind in ProblemKind])
         prefix = self._session_start(session)
         listed = self.open_index().list_problems()
         sessions = self._match_sessions(prefix, (problem.session for problem in listed)) if prefix is not None else None
         matches = [
             problem
             for problem in listed
-            if (not chosen or problem.kind in chosen)
+            if (not names or problem.kind in names)
             and (sessions is None or problem.session in sessions)
             and (project or "").casefold() in problem.project.casefold()
         ]
@@ -1464,12 +1520,12 @@ class Archive:
         if order in COST_SORTS and not costs:
             raise BadQuery(f"Sorting by {order} needs costs. Ask for them, or sort by something else.")
         names = parse_names("tools", tools)
-        chosen = self._call_filter(None, session, project, since, until, None)
+        selection = self._call_filter(None, session, project, since, until, None)
         with relaxed_gc():
             result_costs = self._result_costs(project) if costs else None
             index = self.open_index()
-            unstored = self._store_outcomes(index, chosen) if key == "command" else ()
-            calls = index.tool_calls(chosen, key, self.zone, names, unstored=unstored)
+            unstored = self._store_outcomes(index, selection) if key == "command" else ()
+            calls = index.tool_calls(selection, key, self.zone, names, unstored=unstored)
             groups = add_up_calls(calls, result_costs, key)
         shown = select_tool_groups(groups, key, order, check_limit(limit))
         return ToolGroups(shown, len(groups) - len(shown))
@@ -1477,7 +1533,7 @@ class Archive:
     def _result_costs(self, project: str | None) -> dict[str, ResultCost]:
         """What the result of each call cost, by the call's id."""
         from threadline.insight import ResultCost, add_costs
-        from threadline.model.attribution import CauseKind
+        from threadline.model.insight.attribution import CauseKind
 
         self.open_index()
         index, stored, computed = self._insights(project, None, None, None)
@@ -1510,7 +1566,7 @@ class Archive:
             NotFound: there is no such repository.
         """
         from threadline.archive.outcomes import list_outcomes
-        from threadline.model.outcomes import OutcomeKind
+        from threadline.model.insight.outcomes import OutcomeKind
 
         names = parse_names("kinds", kinds, [str(kind) for kind in OutcomeKind])
         report = self._outcome_report(session, project, since, until, repo)
@@ -1558,14 +1614,14 @@ class Archive:
         from threadline.archive.outcomes import OutcomePeriod, drop_copies, make_report, read_outcomes
 
         check_texts(project=project)
-        chosen = self._call_filter(None, session, project, since, until, None)
+        selection = self._call_filter(None, session, project, since, until, None)
         index = self._source()
-        if index is not None and not self._store_outcomes(index, chosen):
-            facts = index.outcomes(chosen)
+        if index is not None and not self._store_outcomes(index, selection):
+            facts = index.outcomes(selection)
         else:
             from threadline.summary import read_agent_head
 
-            sessions = self._match_sessions(chosen.session) if chosen.session is not None else None
+            sessions = self._match_sessions(selection.session) if selection.session is not None else None
             files = [
                 files
                 for files in group_by_session(self.found, _session_in_head(read_agent_head))
@@ -1575,7 +1631,7 @@ class Archive:
             with self._progress("Reading", sum(part.main.size for part in files)) as advance:
                 facts = read_outcomes(files, self.homes, jobs=self._jobs, advance=advance)
             facts = drop_copies(facts, self._whole_ledger(None, calls=False))
-        period = OutcomePeriod(chosen.since, chosen.until, repo)
+        period = OutcomePeriod(selection.since, selection.until, repo)
         return make_report(facts, period, is_scoped=session is not None or project is not None)
 
     def _store_outcomes(self, index: Index, selection: CallFilter) -> Sequence[TranscriptOutcomes]:
@@ -1609,8 +1665,8 @@ class Archive:
             IndexBusy: another process is building the index.
         """
         check_texts(path=path)
-        chosen = self._call_filter(selection, session, project, since, until, limit)
-        return self.open_index().files(chosen, path)
+        selection = self._call_filter(selection, session, project, since, until, limit)
+        return self.open_index().files(selection, path)
 
     @named_keywords
     def file_log(
@@ -1637,9 +1693,9 @@ class Archive:
         from threadline.model.edits import FileLog
 
         check_texts(path=path)
-        chosen = self._call_filter(selection, session, project, since, until, limit)
-        keys = self.open_index().edits(chosen, path)
-        first = list(islice(keys, chosen.limit))
+        selection = self._call_filter(selection, session, project, since, until, limit)
+        keys = self.open_index().edits(selection, path)
+        first = list(islice(keys, selection.limit))
         return FileLog(read_edits(first, path, self.homes), None if any(True for _ in keys) else 0)
 
     def blame(self, path: str | Path, *, first: int | None = None, last: int | None = None, git: bool = True) -> Blame:
@@ -1666,12 +1722,12 @@ class Archive:
             IndexBusy: another process is building the index.
         """
         self.fill_tables(question)
-        with self.asking() as run:
+        with self.sql_runner() as run:
             result = run(question, seconds)
             return [dict(zip(result.columns, row, strict=True)) for row in result]
 
     @contextmanager
-    def asking(self, *, heap: int | None = None) -> Iterator[Callable[[str, float], QueryResult]]:
+    def sql_runner(self, *, heap: int | None = None) -> Iterator[Callable[[str, float], QueryResult]]:
         """A function that runs a SELECT with a time limit; all of them see the same state of the index.
 
         `heap` limits the bytes SQLite may allocate in this process from now on.
@@ -1683,9 +1739,15 @@ class Archive:
         with self.open_index().sql(heap=heap) as run:
             yield run
 
+    def sql_in_process(self, query: str, seconds: float, max_bytes: int) -> IsolatedResult:
+        """The first rows of a SELECT. It runs in another process, which ends after `seconds`, whatever the SELECT is.
 
-def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+        Raises:
+            BadQuery: the statement is wrong, or took too long.
+            IndexBusy: another process is building the index.
+            Unreadable: it is damaged.
+        """
+        return self.open_index().sql_in_process(query, seconds, max_bytes)
 
 
 def _follow_path(path: Path, since: datetime | None) -> Follower:
@@ -1724,11 +1786,11 @@ class ProgressBar:
         self._stack.close()
 
     def begin(self, total: int) -> None:
-        """Show the bar: so many bytes are to be read."""
+        """Show the bar for this many bytes."""
         self._advance = self._stack.enter_context(self._display(self._label, total))
 
     def advance(self, count: int) -> None:
-        """So many more bytes have been read."""
+        """Add bytes that have been read."""
         if self._advance is not None:
             self._advance(count)
 
@@ -1747,14 +1809,14 @@ def open(  # noqa: A001 - as `threadline.open`
     keep: bool | str | Path = True,
     tz: Zone | None = None,
 ) -> Archive:
-    """Open the archive of these homes, or of all homes on this machine. A home may be in a zip or tar archive.
+    """Open the archive of these homes, or of all homes on this machine.
 
-    `index` says whether to use the index, or where it is. `jobs` limits the number of processes that read at once,
-    `progress` shows the progress of long work, and `max_refresh_bytes` limits how much is read to update the index
-    without being asked to. `keep` says whether to read sessions that exist only in the keep, or where the keep is. If
-    homes are given, only their sessions are read from it. A given home that no longer exists is read from the keep, if
-    that has it; `missing_homes` lists those. `tz` is the time zone of days, and of times without an offset; by default
-    it is the user's own.
+    A home may be in a zip or tar archive, or in an S3 bucket (`s3://bucket/prefix`). `index` says whether to use the
+    index, or where it is. `jobs` limits the number of processes that read at once, `progress` shows the progress of
+    long work, and `max_refresh_bytes` limits how much is read to update the index without being asked to. `keep` says
+    whether to read sessions that exist only in the keep, or where the keep is. If homes are given, only their sessions
+    are read from it. A given home that no longer exists is read from the keep, if that has it; `missing_homes` lists
+    those. `tz` is the time zone of days, and of times without an offset; by default it is the user's own.
 
     >>> import threadline
     >>> with threadline.open() as archive:  # doctest: +SKIP
@@ -1763,14 +1825,15 @@ def open(  # noqa: A001 - as `threadline.open`
 
     Raises:
         NotFound: one of `homes` neither exists nor is in the keep.
-        Unreadable: one of `homes` is a damaged archive.
+        Unreadable: one of `homes` is a damaged archive, or in a bucket that cannot be read.
     """
     requested = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
     ready = [home for home in requested if isinstance(home, Home)]
     paths = [path for path in requested if not isinstance(path, Home)]
     folder, without_keep = _select_keep(keep)
     missing: dict[str, NotFound] = {}
-    with ProgressBar(progress or _no_progress, "Unpacking") as bar:
+    label = "Fetching" if any(str(path).startswith("s3:") for path in paths) else "Unpacking"
+    with ProgressBar(progress or _no_progress, label) as bar:
         try:
             existing = find_homes(*paths, planned=bar.begin, progress=bar.advance) if paths or not ready else []
         except NotFound:
@@ -1817,7 +1880,7 @@ def _kept_home_path(path: str | Path) -> str:
     return parent if name == PROJECTS else resolved
 
 
-def purge_caches(keep: Path, *, progress: ProgressDisplay | None = None) -> list[str]:
+def purge_caches(keep: Path) -> list[str]:
     """Remove what a keep has forgotten from the caches of this machine, at once. Return what could not be done.
 
     Unpacked sessions are deleted and unpacked again. The index of this machine's homes is refreshed; other indexes that
@@ -1832,7 +1895,7 @@ def purge_caches(keep: Path, *, progress: ProgressDisplay | None = None) -> list
     problems: list[str] = []
     refreshed: Path | None = None
     try:
-        with open(keep=keep, progress=progress) as archive:
+        with open(keep=keep) as archive:
             if archive.index.exists():
                 archive.refresh()
                 refreshed = archive.index
@@ -1865,16 +1928,16 @@ class HomePresence:
     """Remembers which homes exist, to tell later which are missing."""
 
     def __init__(self, homes: Sequence[Home]) -> None:
-        living = [home.path for home in homes if not home.is_kept]
+        live = [home.path for home in homes if not home.is_kept]
         # The mount point of a missing disk may still exist, empty: so `projects` has to exist if it did before.
-        self._folders = {path: projects if (projects := path / PROJECTS).is_dir() else path for path in living}
+        self._folders = {path: projects if (projects := path / PROJECTS).is_dir() else path for path in live}
 
     def missing(self) -> tuple[Path, ...]:
         """The homes that do not exist now."""
         return tuple(home for home, folder in self._folders.items() if not folder.is_dir())
 
     def are_all(self, homes: Sequence[Path]) -> bool:
-        """Whether these are all homes there were."""
+        """Whether these are all of the homes."""
         return len(homes) == len(self._folders)
 
 

@@ -32,7 +32,7 @@ from threadline.insight import (
     worktrees,
     written_runs,
 )
-from threadline.model.blame import Blame, TextSource
+from threadline.model.insight.blame import Blame, TextSource
 from threadline.model.text import count, is_path_or_end, join_some
 from threadline.shell_syntax import input_command
 from threadline.thread import base_name
@@ -156,7 +156,7 @@ class _Search:
         self._add_paths([_canonical(name)])
         history = self._replay(None, None)
         version = history.last_version(_canonical(name))
-        self._statements.insert(0, "The file is not there. These are the last lines that sessions recorded.")
+        self._statements.insert(0, f"{name!r} no longer exists. These are its last lines in the transcripts.")
         if version is None:
             raise NotFound(
                 f"There is no file {name!r}, and its complete text is not recorded. `threadline files {path} --log`"

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from threadline.index import TranscriptActivity
 from threadline.insight import COUNTED_ACTIONS
-from threadline.model.attribution import CauseKind, CostCause
 from threadline.model.context import BreakCause
-from threadline.model.digest import (
+from threadline.model.insight.attribution import CauseKind, CostCause
+from threadline.model.insight.digest import (
     Digest,
     DigestCause,
     DigestPeriod,
@@ -24,12 +24,13 @@ from threadline.model.digest import (
     SessionHint,
     WorkDone,
 )
+from threadline.model.insight.outcomes import OutcomeGroup, OutcomeKind
+from threadline.model.insight.waste import WASTE_RULES, Waste
 from threadline.model.ledger import NONE, Row, Sum, share_of, sum_amounts
-from threadline.model.outcomes import OutcomeGroup, OutcomeKind
 from threadline.model.places import SessionId
 from threadline.model.text import count, format_amount, format_duration, format_percent, mcp_server
 from threadline.model.times import total_time, work_spans, zone_name
-from threadline.model.waste import WASTE_RULES, Waste
+from threadline.reports import agents_only_note, sessions_without_main
 
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
@@ -53,7 +54,7 @@ _KIND_LABELS = {
     CauseKind.PROMPT: "Prompts",
     CauseKind.REPLY: "Replies of the model",
     CauseKind.THINKING: "Thinking",
-    CauseKind.INJECTED: "Texts that Claude Code adds",
+    CauseKind.INJECTED: "Injected text",
     CauseKind.IMAGE: "Images",
     CauseKind.UNSEEN: "Text that transcripts do not contain",
     CauseKind.SEARCH: "Web searches",
@@ -74,7 +75,7 @@ _KIND_SUGGESTIONS = {
     CauseKind.OTHER: "See threadline why SESSION for the requests.",
 }
 _TOOL_SUGGESTIONS = {
-    "Bash": "Limit the output of commands (head, grep, --quiet), and let a subagent run what prints much.",
+    "Bash": "Limit the output of commands (head, grep, --quiet), and run noisy commands in a subagent.",
     "Read": "Read the part that is needed instead of whole files, or let a subagent read them and report.",
     "Grep": "Search for file names first, in fewer folders, and limit the matches.",
     "Glob": "Search in fewer folders.",
@@ -137,7 +138,7 @@ def build_digest(
         hints=tuple(_hints(sessions.sessions, selected.total)),
         work=work.total,
         error=causes.error,
-        notes=tuple(_notes(selected, now if is_running else None)),
+        notes=tuple(_notes(archive, selected, now if is_running else None)),
     )
 
 
@@ -366,7 +367,7 @@ def _reasons(sessions: Sequence[DigestSession], total: Sum) -> Iterable[tuple[in
         yield number, f"the longest: {format_duration(longest.worked, seconds=False)}"
 
 
-def _notes(ledger: Ledger, now: datetime | None) -> Iterable[str]:
+def _notes(archive: Archive, ledger: Ledger, now: datetime | None) -> Iterable[str]:
     total = ledger.total
     if now is not None:
         yield "The period is not over."
@@ -379,5 +380,7 @@ def _notes(ledger: Ledger, now: datetime | None) -> Iterable[str]:
         )
     if ledger.missing_agents:
         yield f"{count(len(ledger.missing_agents), 'agent')} no longer have a transcript: what they spent is missing."
+    if note := agents_only_note(sessions_without_main(ledger.sessions, archive.found)):
+        yield note
     if ledger.problems:
         yield f"{count(len(ledger.problems), 'transcript')} could not be read completely."

@@ -8,11 +8,13 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from threadline.archive.arguments import EntrySource
+from msgspec import Struct
+
 from threadline.errors import Error
 from threadline.index import extract_fields
 from threadline.model.entries import Entry
 from threadline.model.entry_filter import AttributedEntry, EntryFilter, entry_subtype
+from threadline.model.homes import Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.tables import Columns, Record, Table
 from threadline.model.text import count, extract_text
@@ -34,6 +36,14 @@ _ENTRY_COLUMNS: Columns = {
     "result": str,
     "place": str,
 }
+
+
+class EntrySource(Struct, frozen=True):
+    """A transcript that may contain what a filter selects, with its session and project."""
+
+    transcript: Transcript
+    session: str | None
+    project: str
 
 
 class EntryStream(Table[Entry]):

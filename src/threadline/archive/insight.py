@@ -7,10 +7,11 @@ charges are attributed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -21,16 +22,17 @@ from msgspec.structs import replace
 from threadline.account import ChargeFilter
 from threadline.find import SessionOwners, drop_shared_transcripts, transcript_at
 from threadline.model.homes import Found, Home, Transcript
+from threadline.model.insight.waste import WasteLimits
 from threadline.model.places import SessionId
-from threadline.model.waste import WasteLimits
 
 if TYPE_CHECKING:
-    from threadline.account import Ledger
+    from threadline.account import Ledger, Rates
     from threadline.index import Index, NewInsight, StoredSession
     from threadline.insight import SessionInsight
+    from threadline.model.ledger import Charge
 
 STORED_LIMITS = WasteLimits(large_output=500, min_amount=Decimal(0))
-"""The limits with which waste is looked for, to be narrowed by those that somebody asks with."""
+"""The limits that stored waste is found with. Questions may narrow them."""
 
 
 class SessionFiles(Struct, frozen=True):
@@ -138,7 +140,6 @@ class StoredInsights:
         if not sessions:
             return
         from threadline.account import shipped_rates
-        from threadline.archive.session_insights import read_insights
 
         with self._display(sum(session.main.size for session in sessions)) as advance:
             for session, insight in read_insights(
@@ -161,3 +162,52 @@ def _with_any(sessions: Iterable[SessionFiles], transcripts: frozenset[str]) -> 
 def _session_files(session: StoredSession) -> SessionFiles:
     main = transcript_at(Path(session.main))
     return SessionFiles(main, session.transcripts, session.project)
+
+
+ChargeReader = Callable[[Collection[str]], "Sequence[Charge]"]
+"""Returns the charges that transcripts own, by their paths."""
+
+
+def charges_in_memory(ledger: Ledger) -> ChargeReader:
+    """Read charges from a ledger that is in memory."""
+    charges: dict[str, list[Charge]] = {}
+    for charge in ledger:
+        charges.setdefault(charge.origin.transcript, []).append(charge)
+    return lambda transcripts: [charge for path in transcripts for charge in charges.get(path, ())]
+
+
+def read_insights(
+    sessions: Collection[SessionFiles],
+    read_charges: ChargeReader,
+    rates: Rates,
+    *,
+    selection: CostFilter = NO_FILTER,
+    limits: WasteLimits = STORED_LIMITS,
+    homes: Sequence[Home] = (),
+    jobs: int | None = None,
+) -> Iterator[tuple[SessionFiles, SessionInsight]]:
+    """Read sessions, and attribute their selected charges; in several processes if there is much to read."""
+    from threadline.parallel import map_transcripts, relaxed_gc
+
+    by_path = {str(session.main.path): session for session in sessions}
+    function = partial(_read_session, by_path, read_charges, rates, selection, limits, homes)
+    with relaxed_gc():
+        for transcript, insight in map_transcripts(function, [session.main for session in sessions], jobs=jobs):
+            yield by_path[str(transcript.path)], insight
+
+
+def _read_session(  # noqa: PLR0917 - bound by `read_insights`, except for the last
+    sessions: Mapping[str, SessionFiles],
+    read_charges: ChargeReader,
+    rates: Rates,
+    selection: CostFilter,
+    limits: WasteLimits,
+    homes: Sequence[Home],
+    main: Transcript,
+) -> SessionInsight:
+    from threadline.account import Ledger
+    from threadline.insight import read_insight
+
+    session = sessions[str(main.path)]
+    ledger = selection.apply(Ledger(read_charges(session.transcripts), rates))
+    return read_insight(main.path, ledger, limits, homes=homes, project=session.project)

@@ -17,8 +17,8 @@ from threadline.errors import Error
 from threadline.insight import OutcomeFacts, OutcomeReport, session_outcomes
 from threadline.load import read
 from threadline.model.homes import Homes, Transcript
+from threadline.model.insight.outcomes import OutcomeGroups, OutcomeList
 from threadline.model.ledger import EXACT, NONE
-from threadline.model.outcomes import OutcomeGroups, OutcomeList
 from threadline.model.places import CallId, Place
 from threadline.parallel import map_transcripts, relaxed_gc
 

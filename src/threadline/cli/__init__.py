@@ -1,9 +1,11 @@
 """The `threadline` command.
 
-`commands` has the table of commands and the entry point. Each command is a module of its own with the same name and is
-imported when it runs. Commands share `options` (click options), `resolve` (archives, sessions, places and times that a
-command line names), `filters`, `rows` (turns, calls and entries for programs) and `output` (tables, JSON, CSV, colours,
-pager, progress bars, messages).
+`commands` has the table of commands and the entry point. Each command is a module or package with the same name, and is
+imported when it runs. Three sections of `threadline --help` have a folder each: `session`, `cost` and `insight`.
+
+Commands share `options` (click options), `resolve` (archives, sessions, places and times that a command line names),
+`filters`, `rows` (turns, calls and entries for programs) and `output` (tables, JSON, CSV, colours, pager, progress
+bars, messages).
 """
 
 import gc

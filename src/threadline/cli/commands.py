@@ -1,4 +1,4 @@
-"""The table of commands, how one is run, and errors as one-line messages."""
+"""The table of commands, groups that import a command when it is used, and errors as one-line messages."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ except ModuleNotFoundError as error:
 from threadline import __version__
 from threadline.cli import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, NoHome, is_sqlite_error
 from threadline.cli.options import TIMEZONE_HELP, format_parameter, home_option, jobs_option, output_options
-from threadline.errors import Error, Missing, did_you_mean
+from threadline.errors import Error, did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+CommandTable = Mapping[str, tuple[str, str]]
+"""Commands by name, in the order of the help: `module:function` in `threadline.cli`, and the one-line help."""
 COMMAND_SECTIONS = {
     "Sessions": {
         "list": "List sessions, newest first.",
@@ -83,10 +85,10 @@ COMMAND_SECTIONS = {
         "demo": "Write a small example Claude home to try things on.",
     },
 }
-"""The one-line help of every command, by section. The module with the command's name defines it (see `_PACKAGES`)."""
+"""The one-line help of every command, by section. The module with the command's name defines it."""
 COMMANDS = {name: text for section in COMMAND_SECTIONS.values() for name, text in section.items()}
-_PACKAGES = dict.fromkeys(("blame", "budget", "digest", "outcomes", "tools", "waste", "why"), "insight")
-"""The packages of commands that are not modules of this package."""
+_SECTION_FOLDERS = {"Inside a session": "session.", "Usage and cost": "cost.", "Insight": "insight."}
+"""The folders of the sections that have one. The modules of other commands are in this package."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
 _KEEP_COMMANDS = frozenset({"restore", "verify", "merge", "forget", "pack", "install", "status", "diff", "repair"})
 _COMPLETION_VARIABLE = "_THREADLINE_COMPLETE"
@@ -114,10 +116,6 @@ def run(arguments: list[str]) -> int:
     """Run the command with these arguments; return its exit code."""
     try:
         return _flush_streams(run_command_line(arguments))
-    except Missing as error:
-        from threadline.extras import adapt_install_command  # noqa: PLC0415 - only this error needs it
-
-        return _print_escaped_error(Error(adapt_install_command(str(error))))
     except Error as error:
         _print_escaped_error(error)
         return EXIT_NOTHING if isinstance(error, NoHome) else EXIT_FAILED
@@ -178,7 +176,9 @@ def _report_os_error(error: OSError) -> int:
 
 
 def _print_error(error: Error) -> int:
-    sys.stderr.write(f"threadline: {error}\n")
+    from threadline.cli.output import wrap_message  # noqa: PLC0415 - only errors need it
+
+    sys.stderr.write(f"{wrap_message(f'threadline: {error}')}\n")
     return EXIT_FAILED
 
 
@@ -189,21 +189,32 @@ def _print_escaped_error(error: Error) -> int:
     return _print_error(Error("\n".join(map(plain, str(error).split("\n")))))
 
 
-class CommandGroup(click.Group):
-    """A group that imports a command when it is needed."""
+class LazyGroup(click.Group):
+    """A group that lists, completes and suggests its commands from a table, and imports only the one that runs.
+
+    `sections` maps the headings of the help to commands. `noun` is what messages call a command.
+    """
+
+    def __init__(
+        self, *args: Any, sections: Mapping[str, CommandTable], noun: str = "action", **attributes: Any
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.sections = sections
+        self.noun = noun
+        self.table = {name: entry for section in sections.values() for name, entry in section.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands, in help order."""
+        """The commands, in the order of the help."""
         del ctx
-        return list(COMMANDS)
+        return list(self.table)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the table, without importing their modules."""
+        """List the commands, without importing them."""
         del ctx
-        width = max(map(len, COMMANDS))
-        for title, commands in COMMAND_SECTIONS.items():
+        width = max(map(len, self.table))
+        for title, commands in self.sections.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
+                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command, without importing any."""
@@ -211,41 +222,57 @@ class CommandGroup(click.Group):
             return click.Command.shell_complete(self, ctx, incomplete)
         from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell's completion needs it
 
-        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return [
+            CompletionItem(name, help=text) for name, (_, text) in self.table.items() if name.startswith(incomplete)
+        ]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
         del ctx
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.table:
             return None
-        module = ".".join(filter(None, ("threadline.cli", _PACKAGES.get(cmd_name), cmd_name)))
-        command: click.Command = getattr(import_module(module), cmd_name)
+        module, _, function = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"threadline.cli.{module}"), function)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first argument names, or an error that suggests one."""
-        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"Unknown command {args[0]!r}. {_suggest_command(args[0])}", ctx)
+        word = args[0]
+        if word not in self.table and not word.startswith("-") and not ctx.resilient_parsing:
+            suggestion = self.suggest(word)
+            hint = (
+                f"Did you mean `threadline {suggestion}`?"
+                if suggestion
+                else f"{self.noun.capitalize()}s: {', '.join(self.table)}."
+            )
+            raise click.UsageError(f"Unknown {self.noun} {word!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def suggest(self, word: str) -> str | None:
+        """What to write after `threadline` instead of an unknown command; None if nothing is similar."""
+        match = did_you_mean(word, self.table)
+        return f"{self.name} {match}" if match else None
 
-def _suggest_command(word: str) -> str:
-    """What to write instead of an unknown command."""
-    from shlex import quote  # noqa: PLC0415 - only a mistake needs it
 
-    path = os.path.expanduser(word)  # noqa: PTH111 - Path.expanduser raises if there is no such user
-    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises if a parent folder cannot be entered
-        return f"Did you mean `threadline --home {quote(word)}`?"
-    if os.path.isfile(path):  # noqa: PTH113 - likewise
-        return f"Did you mean `threadline entries {quote(word)}`?"
-    if word in _CCUSAGE_REPORTS:
-        return f"Did you mean `threadline usage --by {_CCUSAGE_REPORTS[word]}`?"
-    if word in _KEEP_COMMANDS:
-        return f"Did you mean `threadline keep {word}`?"
-    match = did_you_mean(word, COMMANDS)
-    return f"Did you mean `threadline {match}`?" if match else f"Commands: {', '.join(COMMANDS)}."
+class CommandGroup(LazyGroup):
+    """The commands of `threadline`."""
+
+    def suggest(self, word: str) -> str | None:
+        """What to write after `threadline` instead of an unknown command, which may be a path or another tool's."""
+        from shlex import quote  # noqa: PLC0415 - only a mistake needs it
+
+        path = os.path.expanduser(word)  # noqa: PTH111 - Path.expanduser raises if there is no such user
+        if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises if a parent folder cannot be entered
+            return f"--home {quote(word)}"
+        if os.path.isfile(path):  # noqa: PTH113 - likewise
+            return f"entries {quote(word)}"
+        if word in {"agent", "agents", "subagents"}:
+            return "tree SESSION` or `threadline usage --by agent"
+        if word in _CCUSAGE_REPORTS:
+            return f"usage --by {_CCUSAGE_REPORTS[word]}"
+        return f"keep {word}" if word in _KEEP_COMMANDS else did_you_mean(word, COMMANDS)
 
 
 def run_command_line(arguments: list[str]) -> int:
@@ -264,11 +291,12 @@ def run_command_line(arguments: list[str]) -> int:
 
 
 def _print_click_error(error: click.ClickException) -> int:
-    from threadline.render import plain  # noqa: PLC0415 - only errors need it
+    from threadline.cli.output import wrap_message  # noqa: PLC0415 - only errors need it
+    from threadline.render import plain  # noqa: PLC0415 - likewise
 
     message = io.StringIO()
     error.show(message)
-    click.echo("\n".join(map(plain, message.getvalue().splitlines())), err=True)
+    click.echo("\n".join(wrap_message(plain(line)) for line in message.getvalue().splitlines()), err=True)
     return EXIT_FAILED
 
 
@@ -288,6 +316,11 @@ Examples:
 
 @click.group(
     cls=CommandGroup,
+    sections={
+        title: {name: (f"{_SECTION_FOLDERS.get(title, '')}{name}:{name}", text) for name, text in commands.items()}
+        for title, commands in COMMAND_SECTIONS.items()
+    },
+    noun="command",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=_EPILOG,
@@ -301,7 +334,7 @@ Examples:
 def threadline(ctx: click.Context, homes: tuple[str, ...], jobs: int | None, zone: str | None, output: str) -> int:
     """Read everything Claude Code leaves on disk, without losing a byte.
 
-    Without a command, prints an overview of all homes. Exit codes: 0 success, 1 nothing found, 2 error.
+    Without a command, prints an overview of all homes. Exit codes: 0 success; 1 nothing found; 2 an error.
     """
     if ctx.invoked_subcommand is None:
         from threadline.cli.overview import print_overview  # noqa: PLC0415 - `--help` and other commands do without

@@ -21,8 +21,8 @@ _EPILOG = """
 Examples:
   claude -p "fix the test" --output-format stream-json --verbose > run.jsonl
   threadline convert run.jsonl                     report only
-  threadline convert run.jsonl --output sessions   write sessions/ID.jsonl
-  threadline convert run.jsonl --prompt "fix the test" --output ~/.claude
+  threadline convert run.jsonl --out sessions      write sessions/ID.jsonl
+  threadline convert run.jsonl --prompt "fix the test" --out ~/.claude
   threadline convert old.jsonl --json              the report for a program
 """
 
@@ -30,6 +30,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path(path_type=Path))
 @click.option(
+    "--out",
     "--output",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -79,7 +80,7 @@ def _session_row(session: ConvertedSession, folders: dict[str, Path]) -> dict[st
 def _print_report(conversion: Conversion, paths: list[Path]) -> None:
     for number, session in enumerate(conversion.sessions):
         agents = f" and {count(session.agents, 'agent')}" if session.agents else ""
-        where = plain(str(paths[number])) if paths else "not written: use --output DIR"
+        where = plain(str(paths[number])) if paths else "not written: use --out DIR"
         line = f"Session {session.session}: {count(session.rows, 'row')}{agents}, {where}"
         click.echo(out.wrap_text(line, indent="  "))
     cells = [

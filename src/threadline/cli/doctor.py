@@ -14,7 +14,7 @@ from threadline.cli.resolve import find_by_name, open_archive
 from threadline.json_values import to_json_value
 from threadline.model.homes import Found
 from threadline.model.places import Place
-from threadline.model.text import count, format_size, join_some
+from threadline.model.text import count, format_coverage, format_size, join_some
 from threadline.render import plain
 from threadline.reports import Examination
 
@@ -165,7 +165,7 @@ def _summary_lines(examination: Examination) -> Iterator[str]:
     )
     if examination.bytes:
         yield out.wrap_text(
-            f"Understood {format_share(examination.understood)} of bytes{damaged}{pending}", indent="  "
+            f"Understood {format_coverage(examination.understood)} of bytes{damaged}{pending}", indent="  "
         )
     for reason, unlisted in examination.unlisted.items():
         names = join_some(plain(place) for place in unlisted.places)
@@ -175,15 +175,6 @@ def _summary_lines(examination: Examination) -> Iterator[str]:
     if examination.round_trip is not None:
         subject = "every readable transcript" if "unreadable" in examination.problems else "every transcript"
         yield f"Check passed: {subject} is reproduced byte for byte" if examination.round_trip else "CHECK FAILED"
-
-
-def format_share(part: float) -> str:
-    """A percentage with two decimals, never rounded up: 100 % means all.
-
-    >>> format_share(0.999999)
-    '99.99 %'
-    """
-    return f"{int(part * 10_000) / 100:.2f}".rstrip("0").rstrip(".") + " %"
 
 
 def _kind_table(examination: Examination) -> str:

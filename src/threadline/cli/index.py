@@ -13,7 +13,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
 from threadline.cli.resolve import open_archive
-from threadline.model.text import count, format_size
+from threadline.model.text import count, format_duration, format_percent, format_size
 from threadline.render import plain
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples:
-  threadline index                   show its state
-  threadline index refresh           read what changed
-  threadline index refresh --insight  also prepare why, waste and outcomes
-  threadline index rebuild           build it from scratch
-  threadline index path              print where it is stored
-  threadline index status --json     for a program
-  rm "$(threadline index path)"*     delete it; it can be rebuilt
+  threadline index                     show its state
+  threadline index refresh             read what changed
+  threadline index refresh --insight   also prepare why, waste and outcomes
+  threadline index rebuild             build it from scratch
+  threadline index path                print where it is stored
+  threadline index status --json       for a program
+  rm "$(threadline index path)"*       delete it; it can be rebuilt
 
 \b
 Exit codes: 0 success; 1 no home, or no index yet; 2 an error.
@@ -83,7 +83,7 @@ def _update_index(archive: Archive, output: str, *, rebuild: bool, insight: bool
     if not (changes.transcripts or changes.gone or changes.charges):
         parts = ["Nothing changed"]
     rate = f", {format_size(int(changes.bytes / seconds))}/s" if changes.bytes and seconds else ""
-    click.echo(f"{'; '.join(parts)}. Took {seconds:.2f} s{rate}.")
+    click.echo(f"{'; '.join(parts)}. Took {format_duration(seconds)}{rate}.")
     return EXIT_OK
 
 
@@ -104,7 +104,7 @@ def _print_status(archive: Archive, output: str) -> int:
 def _status_page(status: IndexStatus) -> str:
     size = format_size(status.bytes)
     if status.share is not None:
-        size += f", {status.share:.1%} of the transcripts' {format_size(status.transcripts_bytes)}"
+        size += f", {format_percent(status.share)} of the transcripts' {format_size(status.transcripts_bytes)}"
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in status.changes.items())
     changed = f"{count(status.changed, 'transcript')} ({kinds}); `threadline index refresh` reads them"
     orphans = f"words of {status.orphans:,} deleted entries; `threadline index refresh` removes them"

@@ -39,11 +39,12 @@ from threadline.model.text import (
     format_amount,
     format_size,
     format_time,
+    format_tokens,
     join_some,
     short_model_name,
 )
 from threadline.model.times import TimeRange, zone_name
-from threadline.render import Role, Span, Spans, Style, cut_line, display_width, one_line, plain, wrap
+from threadline.render import Role, Span, Spans, Style, cut_line, display_width, fit_facts, one_line, plain, wrap
 from threadline.summary import SessionFilter, SessionList, SessionSummary
 
 _DEFAULT_LIMIT = 30
@@ -55,7 +56,7 @@ Examples:
   threadline list --project app --since 7d   one project, last seven days
   threadline list --title parser             title contains "parser"
   threadline list --agent-type Explore       started an Explore agent
-  threadline list --limit 1000               more sessions
+  threadline list --limit 0                  all sessions
   threadline list --json                     all sessions, for a program
 """
 
@@ -95,9 +96,9 @@ def list(  # noqa: A001 - a command has the name that people type
 ) -> int:
     """List sessions, newest first.
 
-    Shows title, project, time of last use, turns, agents, model and size. Agents are counted with their session, not
-    listed. `running` marks sessions with a live process; `kept` marks sessions that Claude Code has deleted and that
-    exist only in the keep.
+    Shows title, time of last use, turns, agents, model, cost, size and project. Agents are counted with their session,
+    not listed. `running` marks sessions with a live process; `kept` marks sessions that Claude Code has deleted and
+    that exist only in the keep.
     """
     time = TimeRange.parse(since, until, tz=zone)
     criteria = SessionFilter(
@@ -114,7 +115,7 @@ def list(  # noqa: A001 - a command has the name that people type
             out.report_no_home()
         listing = archive.sessions(criteria)
         spending = _spending_of(archive, listing, output)
-        unlisted = _find_unlisted(archive, spending, criteria, listing, limit) if spending is not None else ()
+        unlisted = _find_unlisted(archive, spending, criteria, listing) if spending is not None else ()
         if output != "table" and spending is not None:
             rows = (_session_row(session, spending) for session in listing)
             out.print_rows(chain(rows, map(_unlisted_row, unlisted)), output)
@@ -175,15 +176,11 @@ def _unlisted_row(spent: UnlistedSpending) -> dict[str, Any]:
 
 
 def _find_unlisted(
-    archive: Archive,
-    spending: SpendingBySession,
-    criteria: SessionFilter,
-    listing: SessionList,
-    limit: int | None,
+    archive: Archive, spending: SpendingBySession, criteria: SessionFilter, listing: SessionList
 ) -> tuple[UnlistedSpending, ...]:
-    """What was spent in no session. A limit, and filters that need a session, leave it out, and so does a cut table."""
+    """What was spent in no session. Filters that need a session leave it out, and so does a list that is cut."""
     filters = (criteria.title, criteria.agent_type, criteria.since, criteria.until, criteria.machine)
-    if any(filters) or limit or listing.more:
+    if any(filters) or listing.more:
         return ()
     sessions = listing if criteria.project is None else archive.sessions(SessionFilter())
     part = (criteria.project or "").casefold()
@@ -245,7 +242,10 @@ def _page_lines(
         yield ""
         yield style.line((Span(f"Times are {zone_name(zone)}.", Role.FAINT),))
     if listing.sessions and spending is None:
-        note = "Amounts need an index. To build one: threadline index refresh"
+        note = (
+            "Amounts are not shown: without an index, all transcripts would have to be read. --json reads them."
+            " To build an index: threadline index refresh"
+        )
         yield from map(style.line, wrap((Span(note, Role.FAINT),), width))
     if number := _count_repeated(listing.sessions):
         note = f"Rows that are copies of a session in another home or project: {number:,}."
@@ -267,7 +267,7 @@ def _unlisted_note(unlisted: Sequence[UnlistedSpending]) -> str:
     files = [path for spent in unlisted for path in spent.transcripts]
     amount = format_amount(total.amount)
     more = f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else ""
-    spent = f"{total.tokens:,} tokens{f' ({amount})' if amount else ''}"
+    spent = f"{format_tokens(total.tokens)} tokens{f' ({amount})' if amount else ''}"
     return f"Spent in no listed session: {spent}, in {escape_path(files[0])}{more} ({unlisted[0].reason})."
 
 
@@ -291,7 +291,6 @@ def _session_lines(
         Span(mark, Role.GOOD if session.running else Role.FAINT),
         Span(title, Role.TITLE),
     )
-    # With a number, the order in which facts are dropped if there is too little room: the largest first.
     facts = [
         (format_time(session.last, zone), 0),
         (count(session.turns, "turn"), 2),
@@ -303,17 +302,6 @@ def _session_lines(
         (f"on {plain(session.machine)}" if has_machines else "", 1),
         (f"not read: {session.problem}" if session.problem else "", 0),
     ]
-    text = _fit_facts(facts, width - 10 - 3 - min(_MIN_PROJECT, len(session.project)))
+    text = fit_facts(facts, width - 10 - 3 - min(_MIN_PROJECT, len(session.project)))
     room = max(8, width - 10 - display_width(text) - 3)
     yield cut_line((Span(f"          {text} · {out.shorten_path(session.project, room)}", Role.FAINT),), width)
-
-
-def _fit_facts(facts: Sequence[tuple[str, int]], room: int) -> str:
-    """Join facts, without the least important ones if there is too little room."""
-    kept = [fact for fact in facts if fact[0]]
-    while True:
-        text = " · ".join(fact for fact, _rank in kept)
-        last = max(kept, key=lambda fact: fact[1])
-        if display_width(text) <= room or not last[1]:
-            return text
-        kept.remove(last)

@@ -16,6 +16,8 @@ Decorator = Callable[[CommandFunction], CommandFunction]
 
 NO_KEEP = "threadline.no-keep"
 """The key in a click context's `meta` that `--no-keep` sets."""
+NO_LIMIT = 1_000_000_000
+"""What `--limit 0` stands for: more than there ever is, so that it is a limit like any other."""
 FORMATS = ("table", "json", "jsonl", "csv")
 _FORMAT_HELP = {
     "csv": "Print rows as CSV with a header. Cells that a spreadsheet would run as a formula get a leading '.",
@@ -65,12 +67,17 @@ def home_option(function: CommandFunction) -> CommandFunction:
         callback=_store_no_keep,
         help="Ignore sessions that exist only in the keep (same as THREADLINE_KEEP=off).",
     )(function)
+    return live_home_option(function)
+
+
+def live_home_option(function: CommandFunction) -> CommandFunction:
+    """Add `--home`, passed as `homes`, to a command that reads only what Claude Code still has."""
     return click.option(
         "--home",
         "homes",
         multiple=True,
         metavar="PATH",
-        help="Read this home (folder, zip or tar) instead of the default ones. Repeatable.",
+        help="Read this home (folder, zip, tar or s3:// URI) instead of the default ones. Repeatable.",
     )(function)
 
 
@@ -95,9 +102,16 @@ def until_option(text: str = "Only up to and including WHEN.") -> Decorator:
     return click.option("--until", metavar="WHEN", help=text)
 
 
-def limit_option(text: str) -> Decorator:
-    """Add `--limit` with this help text."""
-    return click.option("--limit", type=click.IntRange(min=1), metavar="N", help=text)
+def limit_option(text: str, default: int | None = None) -> Decorator:
+    """Add `--limit` with this help text and default. 0 means no limit: it is passed as `NO_LIMIT`."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        default=default,
+        callback=lambda _context, _option, value: NO_LIMIT if value == 0 else value,
+        metavar="N",
+        help=f"{text} 0 means no limit.",
+    )
 
 
 def project_option(text: str = "Only projects whose path contains TEXT.") -> Decorator:

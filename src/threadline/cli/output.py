@@ -20,10 +20,24 @@ import click
 import msgspec
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.json_values import encode_json, to_json_value
+from threadline.json_values import encode_json, escape_match, to_json_value
 from threadline.model.homes import HOME_VARIABLES
 from threadline.model.text import count, format_decimal, format_size, plain_decimal
-from threadline.render import Role, Span, Spans, Style, clip, clip_left, display_width, plain, should_use_colour, wrap
+from threadline.render import (
+    Role,
+    Span,
+    Spans,
+    Style,
+    clip,
+    clip_left,
+    display_width,
+    dropped_note,
+    fit_columns,
+    one_line,
+    plain,
+    should_use_colour,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from threadline.model.places import Place
@@ -31,10 +45,11 @@ if TYPE_CHECKING:
 
 GAP = "  "
 """The space between columns, and the indent of a page."""
-_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+# Spreadsheets take full-width signs for the plain ones.
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _WIDTH_WHEN_PIPED = 160
 # The least width of the last column and of others, and of both if that is still too much.
-_MIN_LAST_COLUMN, _MIN_COLUMN = 20, 10
+_MIN_LAST_COLUMN, _MIN_COLUMN = 18, 10
 _MIN_NARROW_LAST, _MIN_NARROW, _MIN_HEADING = 12, 5, 4
 # CSV quotes cells with tabs and line ends; everything else in a cell is escaped as in a table.
 _WITHIN_LINE = re.compile(r"[^\t\n\r]+")
@@ -66,6 +81,7 @@ def format_table(
     *,
     right: Sequence[int] = (),
     shrink: Sequence[int] = (),
+    drop: Sequence[str] = (),
     ends: bool = False,
     cut: Callable[[str, int], str] | None = None,
 ) -> str:
@@ -76,16 +92,37 @@ def format_table(
         rows: The other lines; cells may contain anything.
         right: Columns to align right.
         shrink: Columns that give way first if the last one gets too little space.
+        drop: Headings of columns to leave out if there is too little space, the least important first. A note below
+            the table names those that were left out.
         ends: Cut the last column at its start rather than its end. Useful for paths.
         cut: Cuts the last column to a width. By default, lines are cut at the end.
     """
     cells = [[plain(cell) for cell in row] for row in rows]
+    kept = _fitting_columns(headings, cells, shrink, drop) if drop else range(len(headings))
+    dropped = [heading for at, heading in enumerate(headings) if at not in kept]
+    headings = [headings[at] for at in kept]
+    cells = [[row[at] for at in kept] for row in cells]
+    right, shrink = ([new for new, old in enumerate(kept) if old in columns] for columns in (right, shrink))
     widths = _fit_widths(headings, cells, shrink)
     cut = clip_left if ends else cut
     if cut is not None:
         cells = [[*row[:-1], cut(row[-1], widths[-1])] for row in cells]
     lines = ("".join(pad_cells(row, widths, right)).rstrip() for row in [headings, *cells])
-    return "\n".join(clip(line, terminal_width()) for line in lines)
+    table = "\n".join(clip(line, terminal_width()) for line in lines)
+    return f"{table}\n\n{wrap_text(dropped_note(dropped))}" if any(dropped) else table
+
+
+def _fitting_columns(
+    headings: Sequence[str], cells: Sequence[Sequence[str]], shrink: Sequence[int], drop: Sequence[str]
+) -> list[int]:
+    """The columns for which there is room. The last one, and those that may shrink, need only their least width."""
+    widths = {}
+    for at, heading in enumerate(headings):
+        width = max([display_width(heading), *(display_width(row[at]) for row in cells)])
+        least = _MIN_LAST_COLUMN if at == len(headings) - 1 else _MIN_COLUMN if at in shrink else width
+        widths[heading] = min(width, least)
+    fitting = fit_columns(widths, drop, terminal_width(), gap=len(GAP))
+    return [at for at, heading in enumerate(headings) if heading in fitting]
 
 
 def _fit_widths(headings: Sequence[str], cells: Sequence[Sequence[str]], shrink: Sequence[int]) -> list[int]:
@@ -118,6 +155,11 @@ def _fit_widths(headings: Sequence[str], cells: Sequence[Sequence[str]], shrink:
 def format_heading(text: str) -> str:
     """A heading, bold on a terminal with colours."""
     return Style(colour=should_use_colour(os.environ, terminal=sys.stdout.isatty())).line((Span(text, Role.TITLE),))
+
+
+def session_heading(session: Session) -> str:
+    """The id and the title of a session, as a heading."""
+    return format_heading(one_line(f"{(session.id or '')[:8]} {session.title.text}".strip(), page_width()))
 
 
 def pad_cells(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = ()) -> list[str]:
@@ -191,7 +233,7 @@ def json_text(value: Any, *, indent: int = 0) -> str:
     """JSON as valid UTF-8, whatever the strings contain. Characters that could control a terminal are escaped."""
     encoded = encode_json(value)
     text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
-    return text if text.isascii() and "\x7f" not in text else _terminal_controls().sub(_escape_match, text)
+    return text if text.isascii() and "\x7f" not in text else _terminal_controls().sub(escape_match, text)
 
 
 @cache
@@ -202,11 +244,6 @@ def _terminal_controls() -> re.Pattern[str]:
         "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
         "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
     )
-
-
-def _escape_match(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def print_json(value: Any) -> None:
@@ -323,8 +360,39 @@ def print_listing(
 
 
 def print_message(text: str) -> None:
-    """Print a message on standard error, safe for a terminal."""
-    click.echo(f"threadline: {plain(text)}", err=True)
+    """Print a message on standard error, safe for a terminal and wrapped to its width."""
+    click.echo(wrap_message(f"threadline: {plain(text)}"), err=True)
+
+
+def wrap_message(line: str) -> str:
+    """Wrap a line for standard error at spaces, if that is a terminal or COLUMNS is set. Long words stay whole."""
+    width = _error_width()
+    if width is None:
+        return line
+    lines = [""]
+    for word in line.split(" "):
+        text = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1].strip() and display_width(text) > width:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] = text
+    return "\n".join(lines)
+
+
+def _error_width() -> int | None:
+    """The width of standard error; None if it has none, or does not know it."""
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns[:6]) if columns.isascii() and columns.isdecimal() else 0
+    if not width:
+        with suppress(OSError, ValueError, AttributeError):  # closed, replaced, or not a terminal
+            width = os.get_terminal_size(sys.stderr.fileno()).columns
+    return max(40, width) if width else None
+
+
+def report_new_folder(path: Path) -> None:
+    """Say that a file will be written to a folder that does not exist yet."""
+    if not path.parent.exists():
+        print_message(f"Creating the folder {str(path.parent)!r}.")
 
 
 def report_nothing(text: str) -> int:
@@ -447,9 +515,9 @@ def archive_progress(
     label: str, total: int, *, quiet_bytes: int = QUIET_BYTES
 ) -> AbstractContextManager[Callable[[int], None]]:
     """The progress bar that an archive asks for; none for `quiet_bytes` or less of indexing or unpacking."""
-    if label in {"Indexing", "Unpacking"} and total <= quiet_bytes:
+    if label in {"Indexing", "Unpacking", "Fetching"} and total <= quiet_bytes:
         return nullcontext(lambda _done: None)
-    return progress_bar(label, total, rate=label in {"Indexing", "Unpacking", "Scanning"})
+    return progress_bar(label, total, rate=label in {"Indexing", "Unpacking", "Fetching", "Scanning"})
 
 
 class _TransferRate:

@@ -74,6 +74,7 @@ def _labelled_facts(overview: Overview, zone: tzinfo) -> Iterator[tuple[str, str
     kept = f", {overview.kept:,} of them only in the keep" if overview.kept else ""
     rows = f"; `list` has {overview.listed:,}, because some are in several homes or projects"
     more = rows if overview.listed > overview.sessions else ""
+    more += f"; {overview.agents_only:,} more with only transcripts of agents" if overview.agents_only else ""
     yield "sessions", f"{overview.sessions:,} in {count(len(overview.projects), 'project')}{kept}{more}"
     transcripts = count(overview.transcripts, "transcript")
     yield "entries", f"{overview.entries:,} in {transcripts}, {format_size(overview.bytes)}"

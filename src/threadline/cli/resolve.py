@@ -1,4 +1,4 @@
-"""Turn what a command line names into objects: archives, sessions, transcripts, agents, places and times."""
+"""Turn what a command line names into objects: archives, sessions, transcripts, agents, places and price files."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from threadline.model.homes import Found, Home
 from threadline.model.places import Place, ProblemKind, match_ids
 
 if TYPE_CHECKING:
+    from threadline.account import Rates
     from threadline.load import Session
     from threadline.model.session import Agent
     from threadline.model.session import Session as SessionData
@@ -322,3 +323,12 @@ def parse_place(session: SessionData, text: str | None) -> Place | None:
     if not place.line:
         raise BadQuery(f"{text!r} is not a place. Use FILE:LINE or LINE, for example session.jsonl:12 or 12.")
     return place
+
+
+def read_rates(price_files: Sequence[str]) -> Rates | None:
+    """Read the files of `--prices`; None without any, for the built-in prices."""
+    if not price_files:
+        return None
+    from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
+
+    return load_rates(*price_files)

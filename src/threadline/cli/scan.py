@@ -64,8 +64,8 @@ Exit codes: 0 secrets found; 1 none found; 2 an error.
     "--level",
     type=click.Choice([Level.STANDARD.value, Level.STRICT.value]),
     default=Level.STANDARD.value,
-    show_default=True,
-    help="strict: also random values, paths, URLs and all addresses, as `export --level strict` removes them.",
+    help="strict: also random values, paths, URLs and all addresses, as `export --level strict` removes them."
+    f" Default: {Level.STANDARD.value}.",
 )
 @home_option
 @jobs_option
@@ -165,7 +165,9 @@ def _exposure_page(exposures: Sequence[Exposure], files: int, command: str) -> s
     for kind, total in sorted(totals.items(), key=lambda item: (-item[1], item[0])):
         different = len(frozenset().union(*(exposure.marks for exposure in kinds[kind])))
         rows.append([kind, f"{total:,}", f"{different:,}", f"{len(kinds[kind]):,}", KINDS[kind]])
-    table = out.format_table(["kind", "found", "different", "places", "what"], rows, right=(1, 2, 3))
+    table = out.format_table(
+        ["kind", "found", "different", "places", "what"], rows, right=(1, 2, 3), drop=("different",)
+    )
     heading = out.format_heading(f"Secrets ({count(files, 'file')} scanned)")
     shown = [heading, "", table, "", out.format_heading("Where")]
     return "\n".join([*shown, *_place_lines(kinds, command)])

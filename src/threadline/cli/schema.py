@@ -20,7 +20,7 @@ Examples:
   threadline schema --kind user          of one kind of entry
   threadline schema --kind result/Bash   of one tool's result
   threadline schema --list               all kinds
-  threadline schema --format typescript --output claude-code.ts
+  threadline schema --format typescript --out claude-code.ts
 """
 
 
@@ -36,6 +36,7 @@ Examples:
     "--kind", metavar="NAME", help="Describe only this kind and what it uses; see --list. Default: all kinds."
 )
 @click.option(
+    "--out",
     "--output",
     "path",
     type=click.Path(path_type=Path),

@@ -14,9 +14,11 @@ from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
+    NO_LIMIT,
     colour_option,
     complete_with,
     home_option,
+    limit_option,
     output_options,
     pager_option,
     timezone_option,
@@ -80,20 +82,12 @@ class _SearchCommand(click.Command):
 @click.argument(
     "words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="QUERY...", shell_complete=complete_with("query")
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    metavar="N",
-    help="Show at most N sessions, or with --all at most N entries.",
-)
+@limit_option(f"Show at most N sessions, or with --all at most N entries. Default: {_DEFAULT_LIMIT}.", _DEFAULT_LIMIT)
 @click.option(
     "--sort",
     type=click.Choice(["rank", "time"]),
     default="rank",
-    show_default=True,
-    help="Best match first, or newest first.",
+    help="Best match first, or newest first. Default: rank.",
 )
 @click.option("--all", "every", is_flag=True, help="Show all hits of a session, not only the best one.")
 @click.option("--context", type=click.IntRange(0, 100), default=0, metavar="N", help="Show N entries around each hit.")
@@ -150,7 +144,7 @@ def search(
             return EXIT_NOTHING
         hits = archive.search(
             query,
-            limit=max(limit, opened or 1),
+            limit=max(limit, opened or 1) if limit < NO_LIMIT else None,
             every=every,
             sort=cast("Sort", sort),
             zone=zone,
@@ -163,7 +157,8 @@ def search(
                 _open_hit(archive, hits.hits, opened, zone, colour=colour, pager=pager) if hits.hits else EXIT_NOTHING
             )
         if output != "table":
-            out.print_rows((_hit_row(archive, hit, context) for hit in hits.hits), output)
+            rows = (_hit_row(archive, hit, context) | {"cut_short": hits.cut_short} for hit in hits.hits)
+            out.print_rows(rows, output)
             if hits.near or hits.cut_short or not hits.hits:
                 _report_note(archive, query, hits, zone)
         else:
@@ -171,7 +166,7 @@ def search(
             colour = out.use_colour(enabled=colour)
             for line in hit_page(archive, hits, context, zone, colour=colour, every=every):
                 click.echo(line, color=colour)
-    return EXIT_OK if hits.hits and not hits.near else EXIT_NOTHING
+    return EXIT_OK if hits.hits and (hits.has_most_words or not hits.near) else EXIT_NOTHING
 
 
 def _reject_misspelt_options(words: Sequence[str]) -> None:
@@ -189,7 +184,7 @@ def _reject_misspelt_options(words: Sequence[str]) -> None:
 def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
     from threadline.cli.rows import conversation_row  # noqa: PLC0415 - loads the entry model, which only context needs
 
-    before, after = archive.around(hit, context) if context else ([], [])
+    before, after = archive.entries_around(hit, context) if context else ([], [])
     return {
         "session": hit.session,
         "title": hit.title,
@@ -203,6 +198,7 @@ def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
         "place": str(hit.place),
         "score": hit.score,
         "more": hit.more,
+        "at_least": hit.at_least,
         "lacks": list(hit.lacks),
         "gone": hit.gone,
         "kept": hit.kept,
@@ -214,9 +210,9 @@ def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
 def _report_note(archive: Archive, query: str, hits: Hits, zone: tzinfo) -> None:
     """Print the note on the hits, or why there are none."""
     if hits.note is not None:
-        out.print_message(hits.note)
+        out.print_message(f"{hits.note}{' --timeout allows more time.' if hits.cut_short else ''}")
     elif not hits.hits:
-        out.print_message(archive.why(query, zone=zone))
+        out.print_message(archive.explain_no_hits(query, zone=zone))
 
 
 def hit_page(
@@ -247,9 +243,13 @@ def _omitted_notes(hits: Hits, *, every: bool) -> Iterator[str]:
     sessions = hits.listed - len(exact)
     if every and beyond > 0:
         yield f"{least}{count(beyond, 'more entry', 'more entries')}: use --limit N."
+    elif every and hits.cut_short:
+        yield "There may be more entries: use --timeout SECONDS."
     elif sessions > 0 and beyond > 0:
         entries = count(beyond, "entry", "entries")
         yield f"{least}{count(sessions, 'more session')} ({entries}): use --limit N."
+    elif hits.cut_short and not every:
+        yield "There may be more sessions: use --timeout SECONDS."
     elif hits.maybe_more and not every:  # the search stops once it has enough sessions
         yield "There may be more sessions: use --limit N."
     inside = sum(hit.more for hit in exact)
@@ -273,7 +273,7 @@ def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int
         facts = facts.replace(_MORE_IN_SESSION, " more")
     left = max(_MIN_WIDTH, room - len(facts) - 3)
     yield cut_line((margin, Span(f"{facts} · {out.shorten_path(hit.project, left)}", Role.FAINT)), width)
-    before, after = archive.around(hit, context) if context else ([], [])
+    before, after = archive.entries_around(hit, context) if context else ([], [])
     for entry in before:
         yield _context_line(entry, margin, room)
     snippet = [span for span in _highlighted_snippet(archive, hit) if span.text]
@@ -288,7 +288,7 @@ def _hit_facts(archive: Archive, hit: Hit, width: int, zone: tzinfo) -> Iterator
     """Time, field and other facts. A title has no time of its own, so the session's is shown."""
     when = hit.timestamp
     if when is None and hit.session is not None:
-        when = archive.facts(hit.session).last
+        when = archive.session_facts(hit.session).last
     if when is not None:
         yield format_time(when, zone)
     yield hit.field or hit.kind
@@ -299,7 +299,8 @@ def _hit_facts(archive: Archive, hit: Hit, width: int, zone: tzinfo) -> Iterator
     if hit.kept:
         yield "kept"
     if hit.more:
-        yield f"+{hit.more:,}{' more in remaining files' if hit.gone else _MORE_IN_SESSION}"
+        where = " more in remaining files" if hit.gone else _MORE_IN_SESSION
+        yield f"{'at least ' if hit.at_least else '+'}{hit.more:,}{where}"
     if hit.lacks:
         yield one_line(f"without {', '.join(hit.lacks)}", width // 2)
 
@@ -319,7 +320,7 @@ def _context_line(entry: Any, margin: Span, room: int) -> Spans:
 def _highlighted_snippet(archive: Archive, hit: Hit) -> Iterator[Span]:
     """The snippet with its matches emphasised; if it only repeats the title, the first prompt instead."""
     if hit.title is not None and plain(hit.snippet).split() == plain(hit.title).split():
-        first = archive.facts(hit.session).typed if hit.session is not None else None
+        first = archive.session_facts(hit.session).typed if hit.session is not None else None
         prompt = one_line(first or "", SNIPPET_LENGTH)
         yield Span(prompt if prompt.split() != plain(hit.title).split() else "")
         return
@@ -344,7 +345,7 @@ def _open_hit(
     hit = hits[number - 1]
     if hit.gone:
         out.print_message(f"The transcript of this prompt was deleted. The prompt is from {hit.place}.")
-        for line in archive.typed(hit).split("\n"):
+        for line in archive.deleted_prompt(hit).split("\n"):
             click.echo(plain(line))
         return EXIT_OK
     session = read(hit.place.transcript, homes=archive.homes, links=archive.links())

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from threadline import lake as lakes
 from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option
 from threadline.cli.resolve import open_archive, uses_index
-from threadline.errors import IndexBusy, Missing, Unreadable
+from threadline.errors import BadQuery, IndexBusy, Missing, Unreadable
 from threadline.model.text import count
+from threadline.storage import Bucket
 
 if TYPE_CHECKING:
     from threadline.web import ArchivePool, Served
@@ -27,9 +29,10 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples:
-  threadline serve                    open the page in a browser
-  threadline serve --no-open          only print its address
-  threadline serve --home demo-home --port 8900
+  threadline serve                                open the page in a browser
+  threadline serve --no-open                      only print its address
+  threadline serve --home demo-home --port 8900   another home, at this port
+  threadline serve --lake /srv/lake               the sessions of a team
   threadline serve --no-open --json --api-token   for a program
 """
 _REQUIRED_PACKAGES = ("starlette", "uvicorn", "markupsafe", "markdown_it", "pygments", "anyio")
@@ -56,8 +59,8 @@ def _parse_expiry(_context: click.Context, _option: click.Parameter, text: str) 
     "--host",
     type=click.Choice(("127.0.0.1", "::1")),
     default="127.0.0.1",
-    show_default=True,
-    help="Loopback address to bind to, IPv4 or IPv6. The same port of the other one is taken, too.",
+    help="Loopback address to bind to, IPv4 or IPv6. The same port of the other address is reserved, too."
+    " Default: 127.0.0.1.",
 )
 @click.option(
     "--host-name",
@@ -78,6 +81,7 @@ def _parse_expiry(_context: click.Context, _option: click.Parameter, text: str) 
     "--open/--no-open", "is_opened", default=True, help="Open a browser if there is a display. Default: open."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
+@click.option("--lake", metavar="URI", help="Show a team lake instead of this machine's homes.")
 @home_option
 @jobs_option
 def serve(
@@ -89,6 +93,7 @@ def serve(
     with_api_token: bool,
     is_opened: bool,
     as_json: bool,
+    lake: str | None,
     homes: tuple[str, ...],
     jobs: int | None,
 ) -> int:
@@ -102,11 +107,9 @@ def serve(
     from threadline.web import serve as run  # noqa: PLC0415 - likewise
 
     host_name = choose_host_name(host_name)
-    archive = open_archive(homes, jobs, require_home=True)
-    index = archive.index if uses_index() else False
-    pool = ArchivePool(
-        archive.homes, index=index, reload_homes=archive.reload_kept_homes, without_keep=archive.without_keep
-    )
+    if lake is not None and homes:
+        raise BadQuery("Use either --lake or --home.")
+    pool = ArchivePool.of_lake(lakes.LakeReader(Bucket(lake))) if lake is not None else _home_pool(homes, jobs)
 
     def ready(served: Served) -> None:
         _print_address(served, sessions, as_json=as_json)
@@ -132,6 +135,16 @@ def serve(
     return EXIT_OK
 
 
+def _home_pool(homes: tuple[str, ...], jobs: int | None) -> ArchivePool:
+    from threadline.web import ArchivePool  # noqa: PLC0415 - needs packages that may be missing
+
+    archive = open_archive(homes, jobs, require_home=True)
+    index = archive.index if uses_index() else False
+    return ArchivePool(
+        archive.homes, index=index, reload_homes=archive.reload_kept_homes, without_keep=archive.without_keep
+    )
+
+
 def require_web(command: str) -> None:
     """Raise if a package is missing that the server needs."""
     missing = [name for name in _REQUIRED_PACKAGES if find_spec(name) is None]
@@ -141,6 +154,8 @@ def require_web(command: str) -> None:
 
 def _prepare_index(pool: ArchivePool, jobs: int | None) -> int:
     """Refresh the index, however long that takes; return the number of sessions."""
+    if pool.lake is not None:
+        return pool.lake.state.sessions(lakes.SessionFilter(), limit=0)[1]
     if uses_index():
         try:
             pool.prepare(jobs, out.archive_progress)

@@ -57,8 +57,7 @@ Examples:
     "--agents",
     type=click.Choice(["full", "fold", "none"]),
     default="fold",
-    show_default=True,
-    help="Show agents in full, as one line each, or not at all.",
+    help="Show agents in full, as one line each, or not at all. Default: fold.",
 )
 @click.option("--branch", type=click.IntRange(min=1), metavar="N", help="Show branch N, and the path to it.")
 @click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Show only turn N. 0 is before the first prompt.")

@@ -64,12 +64,12 @@ _SEPARATORS = re.compile(r"[\\/]+")
 _EPILOG = """
 \b
 Examples:
-  threadline watch                    all sessions of all homes
-  threadline watch last               the newest session and its agents
-  threadline watch 55604662 --since 10m    starting ten minutes ago
-  threadline watch --tool Bash        only shell commands
-  threadline watch --agent sub        only subagents
-  threadline watch --jsonl | jq .text      for a program
+  threadline watch                        all sessions of all homes
+  threadline watch last                   the newest session and its agents
+  threadline watch 55604662 --since 10m   starting ten minutes ago
+  threadline watch --tool Bash            only shell commands
+  threadline watch --agent sub            only subagents
+  threadline watch --jsonl | jq .text     for a program
 """
 
 
@@ -107,9 +107,8 @@ Examples:
     "--poll",
     type=click.FloatRange(0.01, _MAX_POLL),
     default=_DEFAULT_POLL,
-    show_default=True,
     metavar="SECONDS",
-    help="How often to check for changes.",
+    help=f"How often to check for changes. Default: {_DEFAULT_POLL}.",
 )
 @colour_option
 @home_option

@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 
 class Finding(Struct, frozen=True):
-    """Something that a converted session has and its source has not, or the other way round.
+    """Something that only the converted session has, or only its source.
 
     `what` is `invented`, `changed`, `merged` or `dropped`. `example` is the first value, `place` the first place in the
     source.
@@ -627,7 +627,7 @@ def write_conversion(conversion: Conversion, folder: Path) -> list[Path]:
     }
     for path in files:
         if path.exists():
-            raise BadQuery(f"{str(path)!r} exists. Choose another --output folder, or remove the file.")
+            raise BadQuery(f"{str(path)!r} exists. Choose another --out folder, or remove the file.")
     try:
         for path, data in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)

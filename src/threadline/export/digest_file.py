@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from threadline.errors import Missing
 from threadline.export.leak_check import find_leftovers, raise_if_unsafe
 from threadline.json_values import encode_json
-from threadline.model.digest import Digest, DigestCause, DigestProject, DigestSession, SessionHint, WorkDone
+from threadline.model.insight.digest import Digest, DigestCause, DigestProject, DigestSession, SessionHint, WorkDone
 from threadline.redact import Level, Redactor, Settings
 from threadline.render import Style, digest_lines, digest_to_markdown
 

@@ -166,7 +166,7 @@ def _render_turn_list(renderer: ConversationRenderer) -> Markup:
     links = []
     for placed, item in prompts:
         text = el("span", shorten(item.act.text, _MAX_TURN_TEXT) or str(item.act.kind), class_="row-text")
-        links.append(el("li", el("a", el("span", item.turn, class_="number"), text, href=f"#{placed.anchor}")))
+        links.append(el("li", el("a", text, href=f"#{placed.anchor}"), value=item.turn))
     return el("nav", el("ol", *links, class_="turns"), class_="side", aria_label="Turns") if links else EMPTY
 
 

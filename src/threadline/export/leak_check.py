@@ -10,7 +10,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,30 @@ def find_leftovers(redactor: Redactor, form: str, text: str, place: str) -> list
     for readable, is_joined in _readable_texts(form, text):
         findings += redactor.check(readable, place, OWN_WORDS, joined_lines=is_joined)
     return findings
+
+
+def find_leftovers_in_lines(redactor: SessionRedactor, lines: Iterable[bytes], place: str) -> Iterator[Finding]:
+    """Find what must not be shared in the lines of a transcript, except threadline's own words.
+
+    A line that was searched when it was redacted, and is still the same, is not searched again. The others are searched
+    many at once, because nearly none contains anything.
+    """
+    others: list[str] = []
+    unsearched = (line.decode(errors="replace") for line in lines if not redactor.is_safe(line))
+    for record in redactor.find_suspects(_decode_lines(unsearched, others)):
+        for text, is_joined in _json_texts(record):
+            yield from redactor.redactor.check(text, place, OWN_WORDS, joined_lines=is_joined)
+    for line in others:
+        yield from redactor.redactor.check(line, place, OWN_WORDS)
+
+
+def _decode_lines(lines: Iterable[str], others: list[str]) -> Iterator[Any]:
+    """The records of lines. A line that is not JSON is added to `others`."""
+    for line in lines:
+        try:
+            yield strip_media(json.loads(line))
+        except (ValueError, RecursionError):
+            others.append(line)
 
 
 class StreamChecker:
@@ -203,9 +227,8 @@ class RecordChecker:
         """Check a transcript line by line, because a secret does not span lines and a transcript may have any size."""
         if self._redactor is None:
             return
-        with path.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-            for line in lines:
-                self.leftovers += find_leftovers(self._redactor.redactor, "jsonl", line, name)
+        with path.open("rb") as lines:
+            self.leftovers += find_leftovers_in_lines(self._redactor, lines, name)
 
     def _find(self, record: Any, name: str) -> list[Finding]:
         findings: list[Finding] = []

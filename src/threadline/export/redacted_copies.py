@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -106,9 +106,7 @@ class RedactedCopies:
             path = self._folder.joinpath(group, *below.split("/"))
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with path.open("wb") as copy:
-                for number, line in enumerate(_read_lines(source), 1):
-                    copy.write(self._lines.redact(line, f"{below}:{number}"))
-                    advance(len(line))
+                copy.writelines(self._lines.redact(_count_bytes(_read_lines(source), advance), below))
             (copies if source.is_lines else side_files).append((path, below))
         return SessionCopy(
             copies[0][0],
@@ -149,12 +147,17 @@ def _read_lines(source: SessionFile) -> Iterator[bytes]:
             is_too_long = not is_in_limit
 
 
+def _count_bytes(lines: Iterable[bytes], advance: Callable[[int], None]) -> Iterator[bytes]:
+    for line in lines:
+        yield line
+        advance(len(line))
+
+
 IMAGE_PLACEHOLDER = "<image>"
 """Replaces the bytes of images and documents."""
 _MIN_BASE64_LENGTH = 256
 _MEDIA_TYPE_KEYS = ("media_type", "mediaType", "mimeType")
 MAX_DEPTH = 300
-_LINE_END = re.compile(rb"[\r\n]+\Z")
 
 
 class LineRedactor:
@@ -177,15 +180,31 @@ class LineRedactor:
             else:
                 yield strip_media(value)
 
-    def redact(self, raw: bytes, place: str) -> bytes:
-        """Redact a line; its line end stays as it is. A line that is not JSON is redacted as text."""
-        value = _decode_line(raw)
-        end = match[0] if (match := _LINE_END.search(raw)) else b""
-        if value is None:
-            body = raw[: len(raw) - len(end)].decode(errors="replace")
-            return str(self._redactor.redact(body, place)).encode(errors="replace") + end
-        redacted = self._redactor.redact(strip_media(value), f"{place}$")
-        return _encode_line(restore_images(redacted, value) if self._images else redacted) + end
+    def redact(self, lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+        """Redact the lines of a file; line ends stay as they are. A line that is not JSON is redacted as text."""
+        originals: deque[tuple[Any, bytes]] = deque()
+        for redacted, is_safe in self._redactor.redact_all(self._list_records(lines, name, originals)):
+            value, end = originals.popleft()
+            if value is None:
+                yield str(redacted).encode(errors="replace") + end
+                continue
+            line = _encode_line(restore_images(redacted, value) if self._images else redacted) + end
+            if is_safe:
+                self._redactor.note_safe(line)
+            yield line
+
+    def _list_records(
+        self, lines: Iterable[bytes], name: str, originals: deque[tuple[Any, bytes]]
+    ) -> Iterator[tuple[Any, str]]:
+        """The records of lines and their places. Each is added to `originals` with its line end."""
+        for number, raw in enumerate(lines, 1):
+            value = _decode_line(raw)
+            body = raw.rstrip(b"\r\n")
+            originals.append((value if self._images or value is None else True, raw[len(body) :]))
+            if value is None:
+                yield body.decode(errors="replace"), f"{name}:{number}"
+            else:
+                yield strip_media(value), f"{name}:{number}$"
 
 
 def strip_media(value: Any) -> Any:

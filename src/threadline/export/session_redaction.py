@@ -6,18 +6,21 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from threadline.export.leak_check import find_leftovers, raise_if_unsafe
+from threadline.export.leak_check import find_leftovers_in_lines, raise_if_unsafe
 from threadline.export.redacted_copies import LineRedactor
 from threadline.redact import Finding, Level, SessionRedactor, Settings, format_vocabulary
 
+# What only the redacted files reveal is learned, and the session is redacted again.
 _MAX_ATTEMPTS = 3
 
 
 class RedactedSession(Struct, frozen=True):
-    """The redacted bytes of each file, and a function that redacts a name, such as a path, in the same way."""
+    """The files of a session without secrets and names."""
 
     files: tuple[bytes, ...]
+    """The redacted bytes of each file."""
     redact_name: Callable[[str], str]
+    """Redacts a name, such as a path, in the same way."""
 
 
 def redact_session(files: Sequence[tuple[str, bytes]], settings: Settings) -> RedactedSession:
@@ -41,18 +44,14 @@ def redact_session(files: Sequence[tuple[str, bytes]], settings: Settings) -> Re
 
 
 def _redact_file(lines: LineRedactor, name: str, data: bytes) -> bytes:
-    return b"".join(lines.redact(line, f"{name}:{at}") for at, line in enumerate(_split_lines(data), 1))
+    return b"".join(lines.redact(_split_lines(data), name))
 
 
 def _find_leftovers(redactor: SessionRedactor, files: Sequence[bytes]) -> list[Finding]:
     if redactor.level is Level.METRICS:
         return []  # no text is left
-    return [
-        leftover
-        for data in files
-        for line in _split_lines(data)
-        for leftover in find_leftovers(redactor.redactor, "jsonl", line.decode(errors="replace"), "transcript")
-    ]
+    lines = (line for data in files for line in _split_lines(data))
+    return list(find_leftovers_in_lines(redactor, lines, "transcript"))
 
 
 def _split_lines(data: bytes) -> list[bytes]:

@@ -4,9 +4,9 @@
 user names, `session_transcripts` the files that belong to one session. `detect_changes` compares homes with
 fingerprints from an earlier read, and `HomeWatcher` reports changes as they happen. `layout` has the rules for names.
 
-A home may be in a zip or tar archive (`packed_homes`), which is unpacked into the cache folder. Nothing else is
-written. Nothing is opened except the beginning of a few transcripts per project and the files that name project paths.
-Secrets are never opened.
+A home may be in a zip or tar archive (`packed_homes`) or in an S3 bucket (`bucket_homes`), from which it is copied into
+the cache folder. Nothing else is written. Nothing is opened except the beginning of a few transcripts per project and
+the files that name project paths. Secrets are never opened.
 
 Names are imported on first use, because a query of a fresh index needs few of them.
 """
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from threadline.find.project_paths import decode_or_none
     from threadline.find.session_files import (
         SessionOwners,
+        TranscriptProjects,
         find_main_transcript,
         home_folder,
         note_session_links,
@@ -114,6 +115,7 @@ __getattr__ = lazy_exports(
         "project_paths": ["decode_or_none"],
         "session_files": [
             "SessionOwners",
+            "TranscriptProjects",
             "find_main_transcript",
             "home_folder",
             "note_session_links",

@@ -8,12 +8,11 @@ the file (2 GB/s and more), so it is done only if equal ends prove nothing; `cha
 from __future__ import annotations
 
 import os
-from hashlib import blake2b
 from zlib import crc32
 
 from msgspec.structs import replace
 
-from threadline.files import read_at
+from threadline.files import blake2b, read_at
 from threadline.home_files import opened_in_home
 from threadline.model.homes import TranscriptFingerprint, TranscriptStat
 

@@ -15,6 +15,9 @@ from threadline.model.homes import ARCHIVE_SOURCE, HOME_VARIABLES, Home
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+_BUCKET_PREFIX = "s3:/"
+"""How the name of a home in a bucket starts, also after it was a `Path`."""
+
 
 def homes(
     *explicit: Path | str,
@@ -26,18 +29,19 @@ def homes(
 
     Named homes must exist; others are left out if they are missing. A home is returned once, however many paths lead
     to it. A directory called `projects` means the home that contains it. A zip or tar archive means the homes in it:
-    they are unpacked into the cache folder, once. `planned` is called with the number of bytes to read for that, and
-    `progress` with those that were read.
+    they are unpacked into the cache folder, once. The SQLite file of a session store means a copy of it as a home.
+    An `s3://` URI means the homes in a bucket: what changed since the last time is fetched. `planned` is called with
+    the number of bytes to read for that, and `progress` with those that were read.
 
     Raises:
         NotFound: a named home does not exist, or contains nothing that Claude Code writes.
-        Unreadable: a named home may not be listed, or is in a damaged archive.
-        Missing: a named home is in an archive that needs a package which is not installed.
+        Unreadable: a named home may not be listed, or is in a damaged archive or in a bucket that cannot be read.
+        Missing: a named home is in an archive or a bucket that needs a package which is not installed.
     """
     # Not the parameter's default, because help() would print the environment.
     environ = os.environ if environ is None else environ
     if explicit:
-        paths = [Path(_expand(os.fspath(path), environ)) for path in explicit]
+        paths = [_expand(os.fspath(path), environ) for path in explicit]
         return _unique_homes(home for path in paths for home in _named_homes(path, planned, progress))
     variables = [name for name in HOME_VARIABLES if environ.get(name)]
     if variables:
@@ -57,14 +61,25 @@ def _unique_homes(candidates: Iterable[tuple[Path, str]]) -> list[Home]:
 
 
 def _named_homes(
-    path: Path, planned: Callable[[int], None] | None, progress: Callable[[int], None] | None
+    name: str, planned: Callable[[int], None] | None, progress: Callable[[int], None] | None
 ) -> list[tuple[Path, str]]:
+    if name.startswith(_BUCKET_PREFIX):
+        from threadline.find.bucket_homes import bucket_uri, fetch_homes  # noqa: PLC0415 - only buckets need it
+
+        if (uri := bucket_uri(name)) is not None:
+            return [(home, ARCHIVE_SOURCE) for home in fetch_homes(uri, planned, progress)]
+    path = Path(name)
     if not path.is_file():
         return [(_check_named_home(path), "option")]
     from threadline.find.packed_homes import is_packed, unpack_homes  # noqa: PLC0415 - only archives need it
 
     if is_packed(path):
         return [(home, ARCHIVE_SOURCE) for home in unpack_homes(path, planned, progress)]
+    from threadline.find.database_homes import copy_store  # noqa: PLC0415 - only session stores need it
+    from threadline.store import has_sqlite_header  # noqa: PLC0415 - likewise
+
+    if has_sqlite_header(path):
+        return [(copy_store(path), ARCHIVE_SOURCE)]
     raise NotFound(f"{str(path)!r} is a file, not a home. To read one transcript, run `threadline entries {path}`.")
 
 

@@ -37,7 +37,7 @@ from threadline.model.homes import Home, SideFileKind, Transcript, TranscriptKin
 from threadline.model.places import AgentId, SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 TRANSCRIPT_SUFFIX: Final = ".jsonl"
 META_SUFFIX: Final = ".meta.json"
@@ -263,17 +263,16 @@ def side_file_kind(parts: Sequence[str]) -> SideFileKind:
     if is_secret_path(parts):
         return SideFileKind.SECRET
     path = "/".join(parts)
-    for matches, kind in _compile_patterns(parts[0]):
-        if matches(path):
+    for pattern, kind in _KIND_PATTERNS.get(parts[0] if parts[0] in _KIND_BY_DIRECTORY else "", ()):
+        if _compile_pattern(pattern).fullmatch(path):
             return kind
     return _KIND_BY_DIRECTORY.get(parts[0], SideFileKind.OTHER) if len(parts) > 1 else SideFileKind.OTHER
 
 
 @cache
-def _compile_patterns(directory: str) -> tuple[tuple[Callable[[str], re.Match[str] | None], SideFileKind], ...]:
-    """Compile the patterns of a top-level directory on first use; few commands need them."""
-    key = directory if directory in _KIND_BY_DIRECTORY else ""
-    return tuple((re.compile(pattern, re.DOTALL).fullmatch, kind) for pattern, kind in _KIND_PATTERNS.get(key, ()))
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern on first use; most commands need few of them."""
+    return re.compile(pattern, re.DOTALL)
 
 
 def session_in_path(parts: Sequence[str]) -> SessionId | None:

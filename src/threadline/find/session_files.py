@@ -33,7 +33,7 @@ from threadline.find.listing import (
     list_project_folders,
 )
 from threadline.home_files import real_projects_dir
-from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
+from threadline.model.homes import NO_HOMES, Found, Home, Homes, Transcript, TranscriptKind
 from threadline.model.places import AgentId, SessionId, is_uuid
 
 _PROJECT_DEPTH = 1
@@ -55,7 +55,7 @@ class SessionOwners:
         self._in_folder: dict[tuple[str, str, str], Transcript] = {}
         self._in_home: dict[tuple[str, str], Transcript] = {}
         mains = [transcript for transcript in transcripts if transcript.is_main]
-        for main in sorted(mains, key=_living_first):
+        for main in sorted(mains, key=_live_first):
             home, session = main.home.name, str(main.session)
             self._in_folder.setdefault((home, main.folder, session), main)
             self._in_home.setdefault((home, session), main)
@@ -74,7 +74,25 @@ class SessionOwners:
         return main or (self._in_home.get((home, str(session))) if is_uuid(session) else None)
 
 
-def _living_first(transcript: Transcript) -> tuple[bool, str]:
+class TranscriptProjects:
+    """Names the project of each transcript: the one that its session was started in.
+
+    An agent's transcript may be in another project's folder, if the session continued there. It belongs to the project
+    of its session's main transcript, which `SessionOwners` finds. Without one, the folder decides.
+    """
+
+    def __init__(self, found: Iterable[Found], named: Callable[[Transcript], SessionId | None]) -> None:
+        homes = list(found)
+        self._names = {(project.home, project.folder): project.name for home in homes for project in home.projects}
+        self._owners = SessionOwners((transcript for home in homes for transcript in home.transcripts), named)
+
+    def name_of(self, transcript: Transcript) -> str:
+        """Return the name of a transcript's project."""
+        main = self._owners.main_of(transcript) or transcript
+        return self._names.get((main.home, main.folder), main.folder)
+
+
+def _live_first(transcript: Transcript) -> tuple[bool, str]:
     """Sort key: what only the keep has comes last."""
     return transcript.home.is_kept, str(transcript.path)
 

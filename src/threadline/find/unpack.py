@@ -61,7 +61,7 @@ _BLOCK_BYTES = 1 << 18
 _ZSTD_WINDOW_BYTES = 1 << 27
 _MAX_PATH_BYTES = 1024
 _MAX_PART_BYTES = 255
-_RESERVED_BYTES = 256 << 20
+RESERVED_BYTES = 256 << 20
 """How much disk space is left free."""
 _IS_ENCRYPTED = 0x1
 _ZIP_TIMES = 0x5455
@@ -185,7 +185,7 @@ class PackedArchive:
                 raise Unreadable(f"{str(self.path)!r} contains more than {MAX_FILES:,} files. Pack only a Claude home.")
             if entry.is_folder:
                 continue
-            name = _safe_path(entry.name)
+            name = safe_path(entry.name)
             if name is None:
                 self.skipped[entry.name] = "its path leads out of the archive, or is not valid"
             elif entry.problem is not None:
@@ -205,7 +205,7 @@ class PackedArchive:
         if entry.link is None:
             self.files[name] = PackedFile(entry.size, number)
             return
-        source = _safe_path(entry.link)
+        source = safe_path(entry.link)
         target = self.files.get(source) if source is not None else None
         if target is None or source == name:
             self.skipped[name] = "a hard link to a file that is not in the archive"
@@ -227,7 +227,7 @@ class PackedArchive:
     def _check_space(self, names: Collection[str], folder: Path) -> None:
         needed = sum(self.files[name].size for name in names)
         free = shutil.disk_usage(folder).free
-        if needed + _RESERVED_BYTES > free:
+        if needed + RESERVED_BYTES > free:
             raise Unreadable(
                 f"{str(self.path)!r} unpacks to {format_size(needed)}, and {format_size(free)} are free. Free some "
                 "space, or set THREADLINE_CACHE to a folder on another disk."
@@ -389,7 +389,7 @@ class _Stream:
         return data
 
 
-def _safe_path(name: str) -> str | None:
+def safe_path(name: str) -> str | None:
     """Return a path below the archive's root; None for one that leads out of it or that the disk may not store."""
     parts = [part for part in name.split("/") if part not in {"", "."}]
     if not parts or ".." in parts or "\\" in name or "\0" in name or ":" in parts[0]:

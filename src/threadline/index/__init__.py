@@ -22,10 +22,10 @@ if TYPE_CHECKING:
         TIME_COLUMNS,
         ColumnKind,
         declared_kind,
-        read_tables,
         schema_columns,
         table_descriptions,
     )
+    from threadline.index.home_rows import HomeRows, RowReader, open_row_reader
     from threadline.index.index import Index, IndexStatus
     from threadline.index.insight.outcome_queries import UnstoredTranscript
     from threadline.index.insight.outcomes import TranscriptOutcomes
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
     from threadline.index.schema import PRIVATE, TABLES, VIEWS
     from threadline.index.session_details import SessionDetails
-    from threadline.index.sql import QueryResult, error_position, timeout_message, unique_names
+    from threadline.index.sql import IsolatedResult, QueryResult, error_position, timeout_message, unique_names
     from threadline.index.store import FIELDS, DamagedIndex, index_path, list_indexes, open_read_only
     from threadline.index.summaries import SessionBrief
     from threadline.index.text import extract_fields
@@ -63,10 +63,10 @@ __getattr__ = lazy_exports(
             "ColumnKind",
             "TIME_COLUMNS",
             "declared_kind",
-            "read_tables",
             "schema_columns",
             "table_descriptions",
         ],
+        "home_rows": ["HomeRows", "RowReader", "open_row_reader"],
         "index": ["Index", "IndexStatus"],
         "insight.stored_insights": ["NewInsight", "StoredSession"],
         "insight.outcome_queries": ["UnstoredTranscript"],
@@ -89,7 +89,7 @@ __getattr__ = lazy_exports(
         "refresh": ["RefreshResult", "rebuild_index", "refresh_index"],
         "schema": ["PRIVATE", "TABLES", "VIEWS"],
         "session_details": ["SessionDetails"],
-        "sql": ["QueryResult", "error_position", "timeout_message", "unique_names"],
+        "sql": ["IsolatedResult", "QueryResult", "error_position", "timeout_message", "unique_names"],
         "store": ["DamagedIndex", "FIELDS", "index_path", "list_indexes", "open_read_only"],
         "summaries": ["SessionBrief"],
         "text": ["extract_fields"],

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct
 
 from threadline.index.schema import PREFERRED_COPY_SQL
-from threadline.index.store import decode_path, encode_path
+from threadline.index.store import TYPED_SQL, decode_path, encode_path
 from threadline.model.calls import Outcome
 from threadline.model.times import parse_timestamp
 
@@ -22,10 +22,10 @@ _SELECT_TIMES = f"SELECT t.transcript_id, e.timestamp {_OF_TRANSCRIPTS} WHERE e.
 _SELECT_CALLS = f"""SELECT t.transcript_id, c.outcome, COUNT(*) {_OF_TRANSCRIPTS}
     CROSS JOIN call_rows c ON c.entry_id = e.entry_id
     WHERE c.moment BETWEEN ? AND ? AND NOT EXISTS({PREFERRED_COPY_SQL}) GROUP BY 1, 2"""
-_SELECT_PROMPTS = """SELECT r.transcript_id, e.timestamp FROM json_each(?) j
+_SELECT_PROMPTS = f"""SELECT r.transcript_id, e.timestamp FROM json_each(?) j
     CROSS JOIN prompt_rows r ON r.transcript_id = j.value
     CROSS JOIN entries e ON e.transcript_id = r.transcript_id AND e.line = r.line
-    WHERE r.kind NOT IN ('interrupt', 'memory') AND e.timestamp BETWEEN ? AND ?"""
+    WHERE {TYPED_SQL.format("r")} AND e.timestamp BETWEEN ? AND ?"""  # noqa: S608 - our own names
 _FAILURES = frozenset({str(Outcome.ERROR)})
 
 

@@ -19,6 +19,7 @@ from threadline.index.store import storable_int, storable_text
 from threadline.model.attachments import TaskReminder
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import (
+    CHAIN_TYPES,
     AgentMetadataEntry,
     AgentProgress,
     AssistantEntry,
@@ -84,11 +85,11 @@ class AgentState(Struct, array_like=True):
             self.side.add(entry)
         if type(entry) is ForkContextRefEntry:
             self.forked_from = self.forked_from or storable_text(entry.parent_last_uuid)
-        elif isinstance(entry, ChainEntry):
+        elif type(entry) in CHAIN_TYPES:
             if not self.prompt and type(entry) is UserEntry:
                 self._add_prompt(entry)
-            self.is_teammate = self.is_teammate or bool(entry.team_name)
-            self.name = self.name or storable_text(entry.agent_name)
+            self.is_teammate = self.is_teammate or bool(entry.team_name)  # type: ignore[attr-defined]
+            self.name = self.name or storable_text(entry.agent_name)  # type: ignore[attr-defined]
         time = sortable_time(entry.timestamp_text)
         if time is not None:
             if self.last is None or time > self.last:

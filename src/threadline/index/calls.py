@@ -458,7 +458,10 @@ class CallRows(Struct, array_like=True, gc=False):
             stored_key, key = key, (ids.of(row.at), row.position)
             use = (*key, tools[row.tool], row.agent, row.moment, sources[row.source])
             connection.execute(_UPDATE_USE + WHERE_KEY, (*use, *stored_key))
-            connection.execute(_MOVE_FILE + WHERE_KEY, (*key, *stored_key))
+            if row.result is None:
+                connection.execute(_MOVE_FILE + WHERE_KEY, (*key, *stored_key))
+            else:  # the new result counts, and `write_touches` writes its file
+                delete_touches(connection, stored_key)
         if row.result is not None:
             result = (ids.of(row.result), row.outcome, row.exit_code, row.started, row.duration)
             connection.execute(_UPDATE_RESULT + WHERE_KEY, (*result, *key))
@@ -569,8 +572,10 @@ _MAX_REMEMBERED = 200
 _TOOLS_NEEDING_INPUT = frozenset(
     {"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", *AGENT_STARTING_TOOLS, *LIST_TOOLS}
 )
-# The tools whose results never name a file, a list or an agent.
-_TOOLS_WITHOUT_EFFECTS = frozenset({"Glob", "Grep", "WebFetch", "WebSearch", "ToolSearch", "BashOutput"})
+# The tools whose results never name a file or a list.
+_TOOLS_WITHOUT_EFFECTS = (
+    frozenset(tool for tool, result in TOOL_RESULTS.items() if result not in _FILE_RESULTS) - _TOOLS_NEEDING_INPUT
+)
 
 
 class PendingCall(Struct, array_like=True, gc=False):

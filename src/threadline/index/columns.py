@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
 from contextlib import closing
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from threadline.index.schema import TABLES, VIEWS
-from threadline.index.store import open_read_only
 
 _COLUMN_COMMENT = re.compile(r"^\s*(\w+)\b[^\n]*?--\s*(.+?)\s*$", re.MULTILINE)
 _TABLE_COMMENT = re.compile(r"\A\s*CREATE\b[^\n]*?--\s*(.+?)\s*$", re.MULTILINE)
@@ -89,17 +86,3 @@ _KIND_OF_NAME = {"amount": ColumnKind.AMOUNT, **dict.fromkeys(TIME_COLUMNS, Colu
 def declared_kind(column: str, declared: str | None) -> ColumnKind:
     """The kind that the schema declares. Amounts and times are stored as text and recognised by their names."""
     return _KIND_OF_NAME.get(column) or _KIND_OF_DECLARATION.get(declared or "", ColumnKind.NOTHING)
-
-
-def read_tables(index: Path, names: Iterable[str]) -> dict[str, list[Sequence[Any]]]:
-    """All rows of tables and views of an index, with the columns that `schema_columns` lists.
-
-    Raises:
-        Unreadable: there is no index, or it is damaged.
-    """
-    with closing(open_read_only(index)) as connection:
-        connection.row_factory = None
-        return {
-            name: connection.execute(f'SELECT * FROM "{name}"').fetchall()  # noqa: S608 - the schema's own names
-            for name in names
-        }

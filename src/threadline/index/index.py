@@ -67,13 +67,13 @@ if TYPE_CHECKING:
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
     from threadline.index.session_details import SessionDetails
-    from threadline.index.sql import QueryResult
+    from threadline.index.sql import IsolatedResult, QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
     from threadline.index.vocabulary import Vocabulary
     from threadline.insight import OutcomeFacts, ResultCost, ToolCall
     from threadline.model.calls import FileList, ListedCall
+    from threadline.model.insight.waste import Waste, WasteLimits
     from threadline.model.summaries import KnownLinks
-    from threadline.model.waste import Waste, WasteLimits
     from threadline.reports import RecentUsage, SessionRef
 
 _Value = TypeVar("_Value")
@@ -503,6 +503,12 @@ class Index:
 
         return read_session_details(self._connection, sessions)
 
+    def started_agents(self, sessions: Collection[str]) -> dict[str, int]:
+        """How many agents these sessions had, with or without a transcript, by the path of the session."""
+        from threadline.index.summaries import started_agents
+
+        return started_agents(self._connection, self._homes, sessions)
+
     def tool_counts(self) -> dict[str, int]:
         """The number of calls of each tool by its current name, largest first."""
         from threadline.index.queries import count_tools
@@ -609,7 +615,7 @@ class Index:
         """Every word in the index."""
         from threadline.index.vocabulary import Vocabulary
 
-        return self.cached("vocabulary", lambda: Vocabulary(self._connection))
+        return self.cached("vocabulary", lambda: Vocabulary(self._connection, self.path))
 
     @contextmanager
     def sql(self, *, heap: int | None = None) -> Iterator[Callable[[str, float], QueryResult]]:
@@ -626,6 +632,12 @@ class Index:
 
         with open_for_sql(self.path, heap) as connection:
             yield partial(QueryResult, connection)
+
+    def sql_in_process(self, question: str, seconds: float, max_bytes: int) -> IsolatedResult:
+        """The first rows of a user's SELECT, which runs in another process: see `run_in_process`."""
+        from threadline.index.sql import run_in_process
+
+        return run_in_process(self.path, question, seconds, max_bytes)
 
 
 def open_fresh(
@@ -704,9 +716,8 @@ def _is_current(connection: sqlite3.Connection, changes: TranscriptChanges, *, i
     meta = read_meta(connection)
     if "unpurged" in meta and _is_purge_due(connection, meta, in_passing=in_passing):
         return False
-    is_finished = "unsettled" not in meta and meta.get("terms_to") == meta.get("next_entry", "")
     is_resolved = meta.get("leaves_to") == meta.get("next_entry", "")
-    return is_finished and is_resolved and meta.get("prices") == shipped_digest()
+    return "unsettled" not in meta and is_resolved and meta.get("prices") == shipped_digest()
 
 
 def _is_purge_due(connection: sqlite3.Connection, meta: dict[str, str], *, in_passing: bool) -> bool:
@@ -820,7 +831,7 @@ def _count_rows(index: Path, connection: sqlite3.Connection) -> dict[str, int]:
 
 _SELECT_TRANSCRIPTS = """
 SELECT h.path, p.folder, t.path, t.kind, t.session, t.agent, t.size, t.mtime_ns
-FROM transcripts t JOIN projects p USING(project_id) JOIN homes h ON h.home_id = t.home_id
+FROM transcripts t JOIN projects p ON p.project_id = t.folder_id JOIN homes h ON h.home_id = t.home_id
 """
 _KIND_BY_NAME = {str(kind): kind for kind in TranscriptKind}
 _KINDS_WITH_RUN = frozenset({TranscriptKind.WORKFLOW_AGENT, TranscriptKind.JOURNAL})

@@ -262,7 +262,8 @@ class _LazyCharges(Sequence[Charge]):
 _SELECT_SHARED = """SELECT h.path, w.path, SUM(tokens) FROM (
     SELECT DISTINCT c.message_id, c.number, s.transcript_id AS holder, o.transcript_id AS owner,
         c.input + c.output + c.cache_write_5m + c.cache_write_1h + c.cache_read AS tokens
-    FROM charged c JOIN origins o USING(origin_id) JOIN sightings s ON s.message_id = c.message_id
+    FROM charged c INDEXED BY copied_charges
+    JOIN origins o USING(origin_id) JOIN sightings s ON s.message_id = c.message_id
     WHERE c.copied AND s.transcript_id <> o.transcript_id
     AND 1 = (SELECT COUNT(*) FROM charged d WHERE d.message_id = c.message_id AND d.part IS NULL))
 JOIN transcripts h ON h.transcript_id = holder JOIN transcripts w ON w.transcript_id = owner GROUP BY holder, owner"""

@@ -10,12 +10,13 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from threadline.find import detect_changes, folder_matches, look, make_fingerprint
+from threadline.find import SessionOwners, detect_changes, folder_matches, look, make_fingerprint
 from threadline.index.index import IndexedTranscripts, indexed_homes
 from threadline.index.state import TranscriptRows, has_cwd
 from threadline.index.store import KNOWN_COLUMNS, encode_path, storable_text
 from threadline.model.homes import (
     ChangeKind,
+    Found,
     Home,
     PathSource,
     Project,
@@ -26,10 +27,13 @@ from threadline.model.homes import (
     TranscriptStat,
 )
 
-_SELECT_PROJECT_IDS = "SELECT transcript_id, project_id FROM transcripts"
+_SELECT_PROJECT_IDS = "SELECT transcript_id, folder_id FROM transcripts"
 _SELECT_PROJECTS = (
     "SELECT p.project_id, h.path, p.folder, p.path, p.path_source FROM projects p JOIN homes h USING(home_id)"
 )
+_SELECT_NAMED_SESSIONS = """SELECT t.path, a.session FROM transcripts t JOIN agent_rows a USING(transcript_id)
+    WHERE t.kind <> 'main' AND t.session IS NULL"""
+_SELECT_TRANSCRIPT_PROJECTS = "SELECT path, project_id, folder_id FROM transcripts"
 _UPDATE_PROJECT = "UPDATE projects SET path = ?, path_source = ? WHERE project_id = ?"
 
 
@@ -57,20 +61,38 @@ def are_projects_stale(connection: sqlite3.Connection) -> bool:
 def update_project_paths(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
     """Store the real paths that the transcripts name now. Delete projects and homes without transcripts."""
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute("DELETE FROM projects WHERE project_id NOT IN (SELECT project_id FROM transcripts)")
+    connection.execute("DELETE FROM projects WHERE project_id NOT IN (SELECT folder_id FROM transcripts)")
     connection.execute("DELETE FROM homes WHERE home_id NOT IN (SELECT home_id FROM projects)")
-    projects = {
-        (str(found.home.path), project.folder): project
-        for found in indexed_homes(connection, homes)
-        for project in found.projects
-    }
+    content = indexed_homes(connection, homes)
+    projects = {(str(found.home.path), project.folder): project for found in content for project in found.projects}
     for number, home, folder, path, source in connection.execute(_SELECT_PROJECTS).fetchall():
         project = projects.get((os.fsdecode(home), os.fsdecode(folder)))
         if project is not None and (project.path, str(project.path_source)) != (path, source):
             new_path = encode_path(project.path) if project.path is not None else None
             connection.execute(_UPDATE_PROJECT, (new_path, str(project.path_source), number))
+    _assign_projects(connection, content)
     connection.execute("DELETE FROM meta WHERE name = 'unsettled'")
     connection.execute("COMMIT")
+
+
+def _assign_projects(connection: sqlite3.Connection, content: Sequence[Found]) -> None:
+    """Store the project of each agent's transcript: that of its session, by the rule of `find.SessionOwners`."""
+    named = dict(connection.execute(_SELECT_NAMED_SESSIONS))
+    owners = SessionOwners(
+        (transcript for found in content for transcript in found.transcripts),
+        lambda agent: named.get(encode_path(str(agent.path))),
+    )
+    transcripts = {
+        encode_path(str(transcript.path)): transcript for found in content for transcript in found.transcripts
+    }
+    rows = connection.execute(_SELECT_TRANSCRIPT_PROJECTS).fetchall()
+    folders = {path: folder for path, _project, folder in rows}
+    for path, project, folder in rows:
+        transcript = transcripts.get(path)
+        main = owners.main_of(transcript) if transcript is not None else None
+        own = folders.get(encode_path(str(main.path)), folder) if main is not None else folder
+        if own != project:
+            connection.execute("UPDATE transcripts SET project_id = ? WHERE path = ?", (own, path))
 
 
 _REREAD_KINDS = frozenset({ChangeKind.TRUNCATED, ChangeKind.REWRITTEN, ChangeKind.REPLACED})
@@ -227,9 +249,12 @@ def _add_change(plan: RefreshPlan, change: TranscriptChange, rows: dict[str, _Tr
 
 
 class PlaceIds:
-    """The numbers of homes, projects and transcripts. New ones are inserted."""
+    """The numbers of homes, projects and transcripts. New ones are inserted.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    `found` are the homes that were listed already.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, found: Iterable[Found] = ()) -> None:
         self._connection = connection
         self._homes = {
             os.fsdecode(path): number for path, number in connection.execute("SELECT path, home_id FROM homes")
@@ -241,14 +266,14 @@ class PlaceIds:
         self.waiting: dict[int, list[str]] = {}
         for number, call in connection.execute("SELECT transcript_id, call FROM waiting"):
             self.waiting.setdefault(number, []).append(call)
-        self._projects_by_folder: dict[Home, dict[str, Project]] = {}
+        self._projects_by_folder = {home.home: _projects_by_folder(home) for home in found}
 
     def new(self, transcript: Transcript, path: str) -> int:
         """The number of a new transcript."""
         home, project = self.of(transcript)
         cursor = self._connection.execute(
-            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1, x'')",
-            (encode_path(path), home, project, str(transcript.kind), *stored_names(transcript)),
+            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1, x'')",
+            (encode_path(path), home, project, project, str(transcript.kind), *stored_names(transcript)),
         )
         return cursor.lastrowid or 0
 
@@ -275,6 +300,9 @@ class PlaceIds:
         """The project of a new folder. To find its real path, the home is listed."""
         home = transcript.home
         if home not in self._projects_by_folder:
-            projects = look(home, side_files=False).projects
-            self._projects_by_folder[home] = {project.folder: project for project in projects}
+            self._projects_by_folder[home] = _projects_by_folder(look(home, side_files=False))
         return self._projects_by_folder[home].get(transcript.folder)
+
+
+def _projects_by_folder(found: Found) -> dict[str, Project]:
+    return {project.folder: project for project in found.projects}

@@ -22,7 +22,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from secrets import token_hex
 from time import process_time, time
 
 from threadline import locks
@@ -32,6 +31,7 @@ from threadline.index.store import (
     FIELDS,
     KNOWN_COLUMNS,
     NEW_SUFFIX,
+    change_generation,
     decode_path,
     is_older_version,
     list_indexes,
@@ -202,7 +202,7 @@ def _remove_names(connection: sqlite3.Connection) -> None:
     for table, condition in _UNUSED_NAMES.items():
         connection.execute(f"DELETE FROM {table} WHERE {condition}")  # noqa: S608 - our own names
     # Readers in other processes have cached the vocabulary.
-    connection.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (token_hex(8),))
+    change_generation(connection)
     connection.execute("COMMIT")
 
 

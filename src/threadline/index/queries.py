@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from threadline.index.store import FIELDS, WORKING_AGENT_SQL, decode_path, encode_path, storable_text
+from threadline.index.store import FIELDS, TYPED_SQL, WORKING_AGENT_SQL, decode_path, encode_path, storable_text
 from threadline.model.ledger import EXACT
 from threadline.model.places import SessionId
 from threadline.model.summaries import KnownLinks, SummaryRef
@@ -75,10 +75,10 @@ _UUID_SQL = "'________-____-____-____-____________'"
 _COUNT_ALL_SESSIONS = f"""SELECT COUNT(DISTINCT CASE WHEN session LIKE {_UUID_SQL} THEN session ELSE transcript_id END)
     FROM session_rows"""
 _COUNT_SESSIONS = f"{_COUNT_ALL_SESSIONS} WHERE last >= ?"
-_COUNT_PROMPTS = """SELECT COUNT(*) FROM session_rows s
+_COUNT_PROMPTS = f"""SELECT COUNT(*) FROM session_rows s
     CROSS JOIN prompt_rows p ON p.transcript_id = s.transcript_id
     CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line
-    WHERE s.last >= ? AND e.timestamp >= ? AND p.kind <> 'interrupt'"""
+    WHERE s.last >= ? AND e.timestamp >= ? AND {TYPED_SQL.format("p")}"""
 # Tool by tool, because the SQL index orders the calls of each tool by time.
 _COUNT_CALLS = """SELECT COUNT(DISTINCT c.call) FROM tools t
     CROSS JOIN call_rows c ON c.tool_id = t.tool_id AND c.moment >= ?"""
@@ -90,7 +90,7 @@ _COUNT_ALL_AGENTS = _COUNT_AGENTS_WHERE.format("")
 _COUNT_AGENTS = _COUNT_AGENTS_WHERE.format(" AND a.first >= ?")
 _COUNT_EVERYTHING = (
     _COUNT_ALL_SESSIONS,
-    "SELECT COUNT(*) FROM prompt_rows WHERE kind <> 'interrupt'",
+    f"SELECT COUNT(*) FROM prompt_rows p WHERE {TYPED_SQL.format('p')}",
     "SELECT COUNT(DISTINCT call) FROM call_rows",
     _COUNT_ALL_AGENTS,
 )
@@ -434,6 +434,7 @@ class EntryFilter(Struct, frozen=True):
     session_prefixes: tuple[str, ...] = ()
     stop_reasons: tuple[str, ...] = ()
     request_prefixes: tuple[str, ...] = ()
+    is_agent: bool | None = None
     sessions: tuple[Collection[str | None], ...] = ()
     since: tuple[datetime, ...] = ()
     until: tuple[datetime, ...] = ()
@@ -442,6 +443,8 @@ class EntryFilter(Struct, frozen=True):
         """The condition on an entry `e` joined by `ENTRY_JOINS`, beginning with AND, and its values."""
         parts = [f"t.project_id IN ({', '.join(map(str, ids))})" for ids in self.project_ids]
         parts += [_WITH_TOOLS.format(", ".join(map(str, ids))) for ids in self.with_tools]
+        if self.is_agent is not None:
+            parts.append(f"COALESCE(e.agent, t.agent, '') {'<>' if self.is_agent else '='} ''")
         values: list[object] = []
         for kind in self.kinds:
             parts.append("lower(e.kind) = ?")

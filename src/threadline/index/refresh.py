@@ -10,11 +10,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count, repeat
 from pathlib import Path
-from secrets import token_hex
 from time import monotonic
 
 from msgspec import Struct
@@ -39,10 +37,12 @@ from threadline.index.purge import is_purge_due, mark_unpurged, purge, remove_st
 from threadline.index.result_links import has_unlinked, mark_unlinked, relink_results
 from threadline.index.schema import OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighting_rows import MARK_STALE
-from threadline.index.state import EntryColumns, ReadRequest, TranscriptRows, read_rows
+from threadline.index.state import EntryColumns, ReadRequest, TextRow, TranscriptRows, read_rows
 from threadline.index.store import (
     FIELDS,
     NEW_SUFFIX,
+    change_generation,
+    create_late_indexes,
     open_locked,
     open_new,
     prepare_to_index,
@@ -58,7 +58,7 @@ from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
 
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
 _COMMIT_SECONDS = 2.0  # seconds: how much a killed refresh may lose
-_INSERT_TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
+_INSERT_TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES(?{', CAST(? AS TEXT)' * len(FIELDS)})"
 _NULLABLE_COLUMNS = frozenset({"uuid", "session", "agent", "timestamp", "message", "request", "stop_reason"})
 _EXTEND_LINE = "UPDATE entries SET length = length + 1 WHERE transcript_id = ? AND line = ?"
 
@@ -144,7 +144,7 @@ def _build(
     """Build an index beside the old one, and put it in its place."""
     new = index.with_name(f"{index.name}{NEW_SUFFIX}")
     with open_new(new) as connection:
-        result = _run(IndexWriter(connection, new_file=new), homes, jobs, progress, planned)
+        result = _run(IndexWriter(connection, is_new=True), homes, jobs, progress, planned)
     try:
         # The old file is removed first. SQLite discards a write-ahead log without a database, but would replay one
         # that finds another database in its place.
@@ -176,17 +176,17 @@ def _run(  # noqa: PLR0917 - the arguments of `refresh_index`
         writer.add(step, rows)
         if progress is not None:
             progress(step.size)
-    with writer.finish():
-        if are_projects_stale(connection):
-            update_project_paths(connection, homes)
-        charges = charge_stale(connection, Homes(homes))
+    writer.finish()
+    if are_projects_stale(connection):
+        update_project_paths(connection, homes)
+    charges = charge_stale(connection, Homes(homes))
     return RefreshResult(len(plan.steps), plan.size, writer.entries, len(plan.gone), charges)
 
 
 def _read_steps(steps: Sequence[ReadStep], jobs: int | None) -> Iterator[tuple[ReadStep, TranscriptRows]]:
     """The rows of every transcript to read; with worker processes if there is enough to read."""
     workers = (jobs or cpu_count()) - 1
-    steps = sorted(steps, key=_sort_key)  # the oldest first: search prefers entries with high numbers
+    steps = sorted(steps, key=reading_order)  # the oldest first: search prefers entries with high numbers
     if workers < 1 or sum(step.size for step in steps) < _MIN_PARALLEL_BYTES or not can_fork():
         for step in steps:
             yield step, _read_step(step)
@@ -207,7 +207,8 @@ _BATCH_BYTES = 1024 * 1024
 _BATCH_FILES = 50
 
 
-def _sort_key(step: ReadStep) -> str:
+def reading_order(step: ReadStep) -> str:
+    """What transcripts are sorted by before they are read."""
     return last_timestamp(step.stat.path, step.stat.size, step.stat.mtime_ns)
 
 
@@ -247,12 +248,12 @@ def _entry_rows(first: int, number: int, entries: EntryColumns) -> tuple[str, It
 class IndexWriter:
     """Writes the rows of transcripts, and commits every few seconds.
 
-    A `new_file`, which nobody else sees until it is complete, is written in one transaction.
+    A new file, which nobody else sees until it is complete, is written in one transaction.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, new_file: Path | None = None) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, is_new: bool = False) -> None:
         self.connection = connection
-        self._new_file = new_file
+        self._is_new = is_new
         self._next = _next_entry(connection)
         self._transaction_start = 0.0
         self._vocabulary = VocabularyWriter(connection)
@@ -261,8 +262,9 @@ class IndexWriter:
     def prepare(self, plan: RefreshPlan) -> None:
         """Delete the rows of transcripts that are gone, and update those that need not be read."""
         self._begin()
-        if self._new_file is not None:
+        if self._is_new:
             prepare_to_index(self.connection, plan.size)
+            mark_unlinked(self.connection)  # all results are linked at the end, when the indexes for it exist
         for number in plan.gone:
             self._delete_rows(number)
             self.connection.execute("DELETE FROM transcripts WHERE transcript_id = ?", (number,))
@@ -278,9 +280,9 @@ class IndexWriter:
         """Write the new path of a transcript. Its charges may now belong to another project."""
         home, project = PlaceIds(self.connection).of(transcript)
         self.connection.execute(
-            "UPDATE transcripts SET (home_id, project_id, kind, session, agent) = (?, ?, ?, ?, ?)"
+            "UPDATE transcripts SET (home_id, project_id, folder_id, kind, session, agent) = (?, ?, ?, ?, ?, ?)"
             " WHERE transcript_id = ?",
-            (home, project, str(transcript.kind), *stored_names(transcript), number),
+            (home, project, project, str(transcript.kind), *stored_names(transcript), number),
         )
         self.connection.execute(MARK_STALE, (number,))
         mark_unlinked(self.connection)
@@ -298,19 +300,27 @@ class IndexWriter:
         number = step.transcript_id
         execute = self.connection.executemany
         execute(*_entry_rows(first, number, rows.entries))
-        execute(_INSERT_TEXT, [(first + at, *fields) for at, fields in rows.texts])
+        self._add_texts(first, rows.texts)
         execute(
             "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",
             [(number, *row) for row in rows.problems],
         )
-        rows.sightings.write(self.connection, number, is_new=step.is_new, marks_stale=self._new_file is None)
+        rows.sightings.write(self.connection, number, is_new=step.is_new, marks_stale=not self._is_new)
         rows.fold.write(self.connection, number, first)
-        self._vocabulary.add(fields for _, fields in rows.texts)
         self._next += len(rows.entries)
         self.entries += len(rows.entries)
-        step.store_fingerprint(self.connection, rows)
-        if self._new_file is None and monotonic() - self._transaction_start > _COMMIT_SECONDS:
+        self._store_progress(step, rows)
+        if not self._is_new and monotonic() - self._transaction_start > _COMMIT_SECONDS:
             self.commit()
+
+    def _store_progress(self, step: ReadStep, rows: TranscriptRows) -> None:
+        """Store how far the transcript has been read."""
+        step.store_fingerprint(self.connection, rows)
+
+    def _add_texts(self, first: int, texts: Sequence[TextRow]) -> None:
+        """Write the text of entries; `first` is the id of the first new entry."""
+        self.connection.executemany(_INSERT_TEXT, [(first + at, *fields) for at, fields in texts])
+        self._vocabulary.add(fields for _, fields in texts)
 
     def _delete_rows(self, number: int) -> None:
         """Delete the rows of a transcript, before it is read from the start or because it is gone."""
@@ -334,20 +344,22 @@ class IndexWriter:
         if self.connection.in_transaction:
             self._vocabulary.commit(self._next)
             self.connection.execute("UPDATE meta SET value = ? WHERE name = 'next_entry'", (str(self._next),))
-            self.connection.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (token_hex(8),))
+            change_generation(self.connection)
             self.connection.execute("COMMIT")
 
-    @contextmanager
-    def finish(self) -> Iterator[None]:
-        """Commit all rows, and complete the vocabulary. The caller's last steps may run at the same time."""
+    def link_rows(self) -> None:
+        """Link calls to results in other transcripts, and summaries to the sessions that they title."""
         if has_unlinked(self.connection):
-            self._begin()
             relink_results(self.connection)
-        self._begin()
         resolve_summaries(self.connection, self._next)
+
+    def finish(self) -> None:
+        """Link and commit all rows."""
+        self._begin()
+        if self._is_new:
+            create_late_indexes(self.connection)
+        self.link_rows()
         self.commit()
-        with self._vocabulary.finishing(self._new_file):
-            yield
 
 
 _TAIL_BYTES = 8 * 1024

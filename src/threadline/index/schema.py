@@ -14,6 +14,7 @@ from threadline.index.store import (
     ORIGIN_TYPE_SQL,
     SIDE_SQL,
     STEP_ORDER_SQL,
+    TYPED_SQL,
     VERSION,
     WORKING_AGENT_SQL,
 )
@@ -42,7 +43,8 @@ PLACES = TableGroup(
         transcript_id INTEGER PRIMARY KEY, -- the transcript's number
         path TEXT NOT NULL UNIQUE, -- its path; a blob if the name is not valid text
         home_id INTEGER NOT NULL, -- its home
-        project_id INTEGER NOT NULL, -- its project
+        project_id INTEGER NOT NULL, -- its project: the one its session was started in
+        folder_id INTEGER NOT NULL, -- the project whose folder it is in
         kind TEXT NOT NULL, -- main, agent, workflow-agent, journal or other
         session TEXT, -- the session in its path
         agent TEXT, -- the agent in its path; NULL for a main transcript
@@ -119,20 +121,18 @@ ENTRIES = TableGroup(
         JOIN projects p USING(project_id)
         JOIN homes h ON h.home_id = t.home_id""",
     },
-    indexes=(
-        "CREATE INDEX entries_by_transcript ON entries(transcript_id, line)",
-        "CREATE INDEX problems_by_transcript ON problems(transcript_id)",
-    ),
+    indexes=("CREATE INDEX entries_by_transcript ON entries(transcript_id, line)",),
+    late_indexes=("CREATE INDEX problems_by_transcript ON problems(transcript_id)",),
     of_transcript=("problems", "entries"),
 )
 
 
 # Whether a transcript `o` belongs to the session of a main transcript `t` of the same name, as `find.SessionOwners`
 # decides: it is in the same folder, or in one that has no such session, and this is the first one in the home.
-_BELONGS_SQL = """(o.transcript_id = t.transcript_id OR (o.kind <> 'main' AND (o.project_id = t.project_id
+_BELONGS_SQL = """(o.transcript_id = t.transcript_id OR (o.kind <> 'main' AND (o.folder_id = t.folder_id
                 OR (t.session LIKE '________-____-____-____-____________'
                     AND NOT EXISTS(SELECT 1 FROM transcripts m WHERE m.session = t.session AND m.kind = 'main'
-                        AND m.home_id = t.home_id AND (m.project_id = o.project_id OR m.path < t.path))))))"""
+                        AND m.home_id = t.home_id AND (m.folder_id = o.folder_id OR m.path < t.path))))))"""
 
 SESSIONS = TableGroup(
     tables={
@@ -230,9 +230,9 @@ SESSIONS = TableGroup(
         JOIN transcripts t USING(transcript_id)
         JOIN projects p USING(project_id)
         JOIN homes h ON h.home_id = t.home_id""",
-        "prompts": """CREATE VIEW prompts( -- what people typed
+        "prompts": f"""CREATE VIEW prompts( -- what people typed
         text, -- what was typed, up to 2,000 characters
-        kind, -- prompt, command, shell, memory, interrupt, steering, programmatic, feedback or plan
+        kind, -- prompt, command, shell, memory, steering, programmatic or feedback
         turn, -- the turn that it begins or belongs to, from 1
         timestamp, -- when it was typed
         session, -- the session
@@ -245,10 +245,11 @@ SESSIONS = TableGroup(
         FROM prompt_rows r
         JOIN transcripts t USING(transcript_id)
         JOIN projects p USING(project_id)
-        LEFT JOIN entries e ON e.transcript_id = r.transcript_id AND e.line = r.line""",
+        LEFT JOIN entries e ON e.transcript_id = r.transcript_id AND e.line = r.line
+        WHERE {TYPED_SQL.format("r")}""",
     },
-    indexes=(
-        "CREATE INDEX prompt_rows_by_transcript ON prompt_rows(transcript_id, line)",
+    indexes=("CREATE INDEX prompt_rows_by_transcript ON prompt_rows(transcript_id, line)",),
+    late_indexes=(
         "CREATE INDEX session_rows_by_session ON session_rows(session)",
         "CREATE INDEX transcripts_by_session ON transcripts(session)",
         "CREATE INDEX summary_rows_by_transcript ON summary_rows(transcript_id)",
@@ -439,11 +440,12 @@ SPENDING = TableGroup(
         LEFT JOIN rates r ON r.rate_id = c.rate_id
         GROUP BY c.message_id""",
     },
-    indexes=(
+    late_indexes=(
         "CREATE INDEX origins_by_transcript ON origins(transcript_id)",
         "CREATE INDEX sightings_by_transcript ON sightings(transcript_id, origin_id, message_id)",
         "CREATE INDEX ties_by_message ON ties(message_id)",
         "CREATE INDEX charged_by_time ON charged(time, message_id, number, rate_id)",
+        "CREATE INDEX copied_charges ON charged(message_id) WHERE copied",
     ),
     of_transcript=("sightings", "waiting", "owned"),
     private=("sightings", "waiting", "stale", "ties", "owned"),
@@ -468,6 +470,18 @@ PREFERRED_COPY_SQL = """SELECT 1 FROM call_rows d
 # ruff: noqa: S608 - statements are made of our own words
 _TOOL_CASES_SQL = " ".join(f"WHEN {old!r} THEN {new!r}" for old, new in TOOL_RENAMES.items())
 _CURRENT_TOOL_SQL = f"CASE k.tool {_TOOL_CASES_SQL} ELSE k.tool END"
+ALL_CALLS_SQL = f"""SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code,
+            COALESCE(t.session, e.session),
+            {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
+            c.result_entry_id, {_CURRENT_TOOL_SQL}, c.duration, s.model, s.version
+        FROM call_rows c
+        JOIN tools k ON k.tool_id = c.tool_id
+        JOIN call_sources s ON s.source_id = c.source_id
+        JOIN entries e ON e.entry_id = c.entry_id
+        JOIN transcripts t ON t.transcript_id = e.transcript_id
+        JOIN projects p ON p.project_id = t.project_id
+        LEFT JOIN entries r ON r.entry_id = c.result_entry_id"""
+"""Selects the columns of the view `calls`, including copies."""
 
 CALLS = TableGroup(
     tables={
@@ -609,16 +623,7 @@ CALLS = TableGroup(
         duration, -- milliseconds between the entries of the call and its result
         model, -- the model that made it, as in the transcript
         version -- the version of Claude Code
-    ) AS SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code, COALESCE(t.session, e.session),
-            {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
-            c.result_entry_id, {_CURRENT_TOOL_SQL}, c.duration, s.model, s.version
-        FROM call_rows c
-        JOIN tools k ON k.tool_id = c.tool_id
-        JOIN call_sources s ON s.source_id = c.source_id
-        JOIN entries e ON e.entry_id = c.entry_id
-        JOIN transcripts t ON t.transcript_id = e.transcript_id
-        JOIN projects p ON p.project_id = t.project_id
-        LEFT JOIN entries r ON r.entry_id = c.result_entry_id
+    ) AS {ALL_CALLS_SQL}
         WHERE NOT EXISTS({PREFERRED_COPY_SQL})""",
         "touched": f"""CREATE VIEW touched( -- each time a file was touched
         path, -- the file
@@ -724,18 +729,7 @@ CALLS = TableGroup(
                 AND (oe.timestamp, ot.path) > (e.timestamp, t.path)) END""",
     },
     indexes=(
-        "CREATE INDEX call_rows_by_call ON call_rows(substr(call, -3))",
-        "CREATE INDEX call_rows_by_tool ON call_rows(tool_id, moment)",
-        "CREATE INDEX call_rows_by_outcome ON call_rows(outcome, moment) WHERE outcome IS NOT 'ok'",
         "CREATE INDEX paths_by_checksum ON paths(checksum)",
-        "CREATE INDEX file_rows_by_path ON file_rows(path_id)",
-        "CREATE INDEX file_rows_by_moment ON file_rows(moment)",
-        "CREATE INDEX agent_rows_by_session ON agent_rows(session)",
-        "CREATE INDEX start_rows_by_agent ON start_rows(agent)",
-        "CREATE INDEX agent_calls_by_call ON agent_calls(call)",
-        "CREATE INDEX agent_calls_by_prompt ON agent_calls(prompt)",
-        "CREATE INDEX stray_results_by_transcript ON stray_results(transcript_id)",
-        "CREATE INDEX borrowed_results_by_transcript ON borrowed_results(transcript_id)",
         """CREATE TRIGGER give_back_results AFTER DELETE ON borrowed_results BEGIN
             DELETE FROM file_rows WHERE entry_id = old.entry_id AND position = old.position AND EXISTS(
                 SELECT 1 FROM call_rows c WHERE c.entry_id = old.entry_id AND c.position = old.position
@@ -749,6 +743,19 @@ CALLS = TableGroup(
                 = (NULL, old.outcome, NULL, NULL, NULL)
                 WHERE entry_id = old.entry_id AND position = old.position AND result_entry_id = old.result_entry_id;
         END""",
+    ),
+    late_indexes=(
+        "CREATE INDEX call_rows_by_call ON call_rows(substr(call, -3))",
+        "CREATE INDEX call_rows_by_tool ON call_rows(tool_id, moment)",
+        "CREATE INDEX call_rows_by_outcome ON call_rows(outcome, moment) WHERE outcome IS NOT 'ok'",
+        "CREATE INDEX file_rows_by_path ON file_rows(path_id)",
+        "CREATE INDEX file_rows_by_moment ON file_rows(moment)",
+        "CREATE INDEX agent_rows_by_session ON agent_rows(session)",
+        "CREATE INDEX start_rows_by_agent ON start_rows(agent)",
+        "CREATE INDEX agent_calls_by_call ON agent_calls(call)",
+        "CREATE INDEX agent_calls_by_prompt ON agent_calls(prompt)",
+        "CREATE INDEX stray_results_by_transcript ON stray_results(transcript_id)",
+        "CREATE INDEX borrowed_results_by_transcript ON borrowed_results(transcript_id)",
         "CREATE INDEX todo_rows_by_transcript ON todo_rows(transcript_id)",
     ),
     of_transcript=(
@@ -786,6 +793,16 @@ OUTCOME_JOINS_SQL = """FROM outcome_rows o
         JOIN projects p ON p.project_id = t.project_id
         LEFT JOIN entries r ON r.entry_id = c.result_entry_id
         JOIN transcripts x ON x.transcript_id = COALESCE(r.transcript_id, e.transcript_id)"""
+EDIT_JOINS_SQL = """FROM line_rows l
+        JOIN call_rows c ON c.entry_id = l.entry_id AND c.position = l.position
+        JOIN file_rows f ON f.entry_id = l.entry_id AND f.position = l.position
+        JOIN paths n ON n.path_id = f.path_id
+        LEFT JOIN call_sources s ON s.source_id = c.source_id
+        JOIN entries e ON e.entry_id = l.entry_id
+        JOIN transcripts t ON t.transcript_id = e.transcript_id
+        JOIN projects p ON p.project_id = t.project_id
+        JOIN entries r ON r.entry_id = c.result_entry_id
+        JOIN transcripts x ON x.transcript_id = r.transcript_id"""
 _OUTCOME_NAMES_SQL = """timestamp, -- when its result was written
         session, -- the session
         agent, -- the agent; NULL for the main agent
@@ -914,16 +931,7 @@ OUTCOMES = TableGroup(
         entry_id -- the entry of the result
     ) AS SELECT n.path, f.how, l.added, l.removed, r.timestamp, {SESSION_SQL}, {AGENT_SQL.format(row="c")},
             COALESCE(p.path, p.folder), s.model, c.call, x.path, r.line, r.entry_id
-        FROM line_rows l
-        JOIN call_rows c ON c.entry_id = l.entry_id AND c.position = l.position
-        JOIN file_rows f ON f.entry_id = l.entry_id AND f.position = l.position
-        JOIN paths n ON n.path_id = f.path_id
-        LEFT JOIN call_sources s ON s.source_id = c.source_id
-        JOIN entries e ON e.entry_id = l.entry_id
-        JOIN transcripts t ON t.transcript_id = e.transcript_id
-        JOIN projects p ON p.project_id = t.project_id
-        JOIN entries r ON r.entry_id = c.result_entry_id
-        JOIN transcripts x ON x.transcript_id = r.transcript_id
+        {EDIT_JOINS_SQL}
         WHERE NOT EXISTS({PREFERRED_COPY_SQL})""",
     },
     of_transcript=("outcome_transcripts",),
@@ -932,7 +940,7 @@ OUTCOMES = TableGroup(
 )
 
 
-__all__ = ["FIELDS", "INDEXES", "OF_ENTRIES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
+__all__ = ["FIELDS", "INDEXES", "LATE_INDEXES", "OF_ENTRIES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
 
 _GROUPS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, OUTCOMES, INSIGHTS, VOCABULARY)
 
@@ -943,6 +951,8 @@ VIEWS = {name: statement for group in _GROUPS for name, statement in group.views
 """The statement that creates each view. Views have the names of the glossary."""
 
 INDEXES = tuple(statement for group in _GROUPS for statement in group.indexes)
+LATE_INDEXES = tuple(statement for group in _GROUPS for statement in group.late_indexes)
+"""The indexes that a new file gets when the rows of all transcripts are written."""
 
 OF_TRANSCRIPT = tuple(name for group in _GROUPS for name in group.of_transcript)
 """The tables whose rows belong to a transcript, by `transcript_id`."""

@@ -1,4 +1,4 @@
-"""What lists show about a session beside its summary: its last prompt, git branch, changed files, failures, agents."""
+"""What lists show about a session beside its summary: its last prompt, git branch, changed files, failures."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ class SessionDetails(Struct, frozen=True):
     """Facts about a session, its agents included.
 
     `last_prompt` is the last text that somebody typed, and `branch` the last git branch. `files` counts changed files,
-    and `failed_calls` failed calls. `started_agents` counts calls that started an agent, with or without a transcript.
+    and `failed_calls` failed calls.
     """
 
     last_prompt: str = ""
     branch: str = ""
     files: int = 0
     failed_calls: int = 0
-    started_agents: int = 0
     compactions: int = 0
 
 
@@ -42,9 +41,6 @@ _COUNT_FAILED = """SELECT t.session, COUNT(*) FROM transcripts t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
     CROSS JOIN call_rows c ON c.entry_id = e.entry_id
     WHERE t.session IN (SELECT value FROM json_each(?)) AND c.outcome = 'error' GROUP BY 1"""
-_COUNT_STARTED = """SELECT t.session, COUNT(DISTINCT a.call) FROM transcripts t
-    CROSS JOIN agent_calls a ON a.transcript_id = t.transcript_id
-    WHERE t.session IN (SELECT value FROM json_each(?)) GROUP BY 1"""
 _COUNT_COMPACTIONS = """SELECT t.session, COUNT(*) FROM transcripts t
     CROSS JOIN compaction_rows c ON c.transcript_id = t.transcript_id
     WHERE t.session IN (SELECT value FROM json_each(?)) AND t.kind = 'main' GROUP BY 1"""
@@ -53,7 +49,6 @@ _STATEMENTS = {
     "branch": _SELECT_BRANCHES,
     "files": _COUNT_FILES,
     "failed_calls": _COUNT_FAILED,
-    "started_agents": _COUNT_STARTED,
     "compactions": _COUNT_COMPACTIONS,
 }
 

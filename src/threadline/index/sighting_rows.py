@@ -13,6 +13,7 @@ from itertools import accumulate, count
 from typing import Any
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from threadline.index.agents import AgentFold, AgentsState
 from threadline.index.sightings import encode_sighting
@@ -62,6 +63,16 @@ _IS_FORKED, _NO_VALUE = Raw(b"{}"), Raw()
 _LONG_VALUE = Raw(b"." * (MAX_PLACEHOLDER_TEXT + 1))
 _FIRST_LINES_BYTES = 16 * 1024
 _IS_ORIGIN_USED = "EXISTS(SELECT 1 FROM sightings s WHERE s.transcript_id = ?1 AND s.origin_id = o.origin_id)"
+
+
+class PlainSightings(Struct, gc=False):
+    """The sightings of a whole transcript as accounting reads them, and their origins as the index stores them.
+
+    `origins` of the sightings and `keys` have the same positions.
+    """
+
+    read: TranscriptSightings
+    keys: list[_OriginKey]
 
 
 class SightingRows(Struct, gc=False):
@@ -152,11 +163,15 @@ class SightingRows(Struct, gc=False):
                 began = origin_began
         for key in self.origins:
             if key not in ids:
-                agent = key[1]
-                is_side = isinstance(agent, str) and side_agent_kind_by_id(agent) is not None
-                cursor = connection.execute(_INSERT_ORIGIN, (number, *key, is_side, began))
-                ids[key] = cursor.lastrowid or 0
+                ids[key] = insert_origin(connection, number, key, began)
         return [ids[key] for key in self.origins]
+
+
+def insert_origin(connection: sqlite3.Connection, number: int, key: _OriginKey, began: str) -> int:
+    """Insert an origin of the transcript of that number; return its id."""
+    agent = key[1]
+    is_side = isinstance(agent, str) and side_agent_kind_by_id(agent) is not None
+    return connection.execute(_INSERT_ORIGIN, (number, *key, is_side, began)).lastrowid or 0
 
 
 def _message_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
@@ -172,11 +187,15 @@ def _message_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[st
 class SightingReader:
     """Collects the sightings of a transcript while its lines are read, all of them or those from `offset` on.
 
-    `waiting` are calls for web searches in earlier lines, whose results may come now.
+    `waiting` are calls for web searches in earlier lines, whose results may come now. With `is_plain`, sightings are
+    not encoded, and have the results of agents: the index finds those in `start_rows`.
     """
 
-    def __init__(self, transcript: Transcript, offset: int = 0, waiting: Sequence[str] = ()) -> None:
+    def __init__(
+        self, transcript: Transcript, offset: int = 0, waiting: Sequence[str] = (), *, is_plain: bool = False
+    ) -> None:
         self._transcript = transcript
+        self._is_plain = is_plain
         self._offset = offset
         self._waiting = list(waiting)
         self._waiting_bytes = [call.encode() for call in waiting]
@@ -216,9 +235,10 @@ class SightingReader:
             for _, decoded in decode_rows(self._transcript.path, MatchingLines(b"", [line.offset], [line.raw])):
                 offsets += [line.offset] * len(decoded)
                 rows += decoded
-        self._collector.add_rows(offsets, rows)
-        if self._collector.waiting:
-            self._collector.count_searches(MatchingLines(b"".join(run.lines), [], [], run.offset))
+        collector = self._collector
+        collector.add_rows(offsets, rows)
+        if collector.waiting or (self._is_plain and collector.has_waiting_agents):
+            collector.add_results(MatchingLines(b"".join(run.lines), [], [], run.offset))
 
     def _add_lines(self, run: EntryRun) -> None:
         """Add the lines that contain usage, by their bytes."""
@@ -243,9 +263,7 @@ class SightingReader:
             collector, waiting, is_all = _collect_again(self._transcript, read_to), [], True
             if any(origin.agent == INLINE_AGENT for origin in collector.origins):
                 inline = _read_inline_agents(self._transcript)
-        first_lines = self._first_lines or []
-        if not find_first_time(first_lines):
-            first_lines = read_first_lines(self._transcript.path)
+        first_lines = self._find_first_lines()
         result = collector.result(first_lines)
         last = (
             _collect_last_line(self._transcript, read_to).result(first_lines)
@@ -255,16 +273,17 @@ class SightingReader:
         sightings = [(sighting, sighting.origin_number) for sighting in result.sightings]
         sightings += ((sighting, sighting.origin_number + len(result.origins)) for sighting in last.sightings)
         origins = OriginKeys((*result.origins, *last.origins), inline)
+        number, has_long_content = origins.number, collector.has_long_content
         return SightingRows(
             [
                 (
                     storable_text(sighting.key) or "",
                     (offset := int(sighting.rows.partition(" ")[0])),
-                    origins.number(origin_number, offset),
+                    number(origin_number, offset),
                     storable_text(sighting.model),
                     encode_time(storable_text(sighting.time) or ""),
                     sighting.rows.count(" ") // 2 + 1,
-                    encode_sighting(sighting, has_long_content=collector.has_long_content(sighting)),
+                    encode_sighting(sighting, has_long_content=has_long_content(sighting)),
                 )
                 for sighting, origin_number in sightings
             ],
@@ -276,6 +295,24 @@ class SightingReader:
             storable_text(find_first_time(first_lines)) or "",
         )
 
+    def finish_plain(self, read_to: int, inline: Mapping[int, str]) -> PlainSightings:
+        """The sightings of a transcript that was read from its start, including an unfinished last line."""
+        collector = self._collector
+        if read_to < _file_size(self._transcript):
+            for lines in find_lines(self._transcript.path, USAGE_NEEDLE, offset=read_to):
+                collector.add(lines)
+        result = collector.result(self._find_first_lines())
+        keys = OriginKeys(result.origins, inline)
+        for sighting in result.sightings:
+            sighting.origin_number = keys.number(sighting.origin_number, int(sighting.rows.partition(" ")[0]))
+        result.origins = [replace(result.origins[number]) for number in keys.numbers]
+        return PlainSightings(result, keys.keys)
+
+    def _find_first_lines(self) -> list[bytes]:
+        """The first lines of the transcript, in which its start time is looked for."""
+        first_lines = self._first_lines or []
+        return first_lines if find_first_time(first_lines) else read_first_lines(self._transcript.path)
+
 
 class OriginKeys:
     """The origins of sightings as they are stored: the agents inside a main transcript have one each."""
@@ -284,6 +321,8 @@ class OriginKeys:
         self._origins = origins
         self._inline = inline
         self.keys: list[_OriginKey] = [_origin_key(origin) for origin in origins]
+        self.numbers = list(range(len(origins)))
+        """The position among the origins of each of `keys`."""
         self._numbers: dict[tuple[int, str], int] = {}
 
     def number(self, number: int, offset: int) -> int:
@@ -293,6 +332,7 @@ class OriginKeys:
         if (number, agent) not in self._numbers:
             self._numbers[number, agent] = len(self.keys)
             self.keys.append((*self.keys[number][:-1], agent))
+            self.numbers.append(number)
         return self._numbers[number, agent]
 
 

@@ -1,22 +1,33 @@
-"""Run a user's SELECT on the index: read-only, no other files, with a time limit."""
+"""Run a user's SELECT on the index: read-only, no other files, with a time limit.
+
+SQLite looks at the clock between the steps of a statement, and a single step may take hours: `instr` of two large
+values. `run_in_process` ends such a statement as well.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
-from threadline.errors import BadQuery
+from threadline.errors import BadQuery, Error, Unreadable
 from threadline.index.store import open_read_only
 
 _PROGRESS_STEPS = 10_000
+_GRACE_SECONDS = 1.0
+_CHILD_HEAP = 512 * 1024 * 1024
 _FETCH_ROWS = 500
+# A longer value is more than redaction has to see of what is quoted.
+_LONG_VALUE_FACTOR = 4
 # A chunk of rows ends with the row that exceeds this.
 _CHUNK_BYTES = 8 * 1024 * 1024
 _MAX_VALUE_BYTES = 64 * 1024 * 1024
@@ -124,6 +135,73 @@ def open_for_sql(index: Path, heap: int | None = None) -> Iterator[sqlite3.Conne
             yield connection
 
 
+class IsolatedResult(NamedTuple):
+    """The first rows of a SELECT as objects, and whether there are more. `has_cut` says that a long value was cut."""
+
+    rows: list[dict[str, Any]]
+    has_more: bool
+    has_cut: bool
+
+
+def run_in_process(index: Path, question: str, seconds: float, max_bytes: int) -> IsolatedResult:
+    """Run a SELECT in another process, which is killed if it takes longer than `seconds`.
+
+    Rows are read until their JSON has more than `max_bytes`. A value that is much longer than that is cut.
+
+    Raises:
+        BadQuery: the statement is wrong, or took too long.
+        Unreadable: there is no index, or it is damaged.
+    """
+    # -P: modules of the current directory are not imported, which may be anybody's.
+    command = [sys.executable, "-P", "-c", "from threadline.index.sql import answer_parent; answer_parent()"]
+    request = json.dumps([str(index), question, seconds, max_bytes])
+    try:
+        process = subprocess.run(  # noqa: S603 - our own function
+            command, input=request.encode(), capture_output=True, timeout=seconds + _GRACE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise BadQuery(timeout_message(seconds)) from None
+    lines = process.stdout.splitlines()
+    if process.returncode or not lines:
+        raise BadQuery("The query ended without a result. It may need more memory than there is. Select less.")
+    status = json.loads(lines[-1])
+    if "error" in status:
+        raise (Unreadable if status["unreadable"] else BadQuery)(status["error"])
+    return IsolatedResult([json.loads(line) for line in lines[:-1]], status["more"], status["cut"])
+
+
+def answer_parent() -> None:
+    """What the other process does: read a request from standard input, write rows and a last line about them."""
+    index, question, seconds, max_bytes = json.loads(sys.stdin.buffer.read())
+    max_length = _LONG_VALUE_FACTOR * max_bytes
+    has_cut = False
+    write = sys.stdout.buffer.write
+    try:
+        with open_for_sql(Path(index), _CHILD_HEAP) as connection:
+            result = QueryResult(connection, question, seconds)
+            for row in result:
+                short = [_cut_value(value, max_length) for value in row]
+                has_cut = has_cut or any(cut is not value for cut, value in zip(short, row, strict=True))
+                values = dict(zip(result.columns, short, strict=True))
+                line = json.dumps(values, default=str, ensure_ascii=False).encode(errors="replace")
+                write(line + b"\n")
+                max_bytes -= len(line)
+                if max_bytes < 0:
+                    break
+        status: dict[str, Any] = {"more": max_bytes < 0, "cut": has_cut}
+    except Error as error:
+        status = {"error": str(error), "unreadable": isinstance(error, Unreadable)}
+    write(json.dumps(status).encode())
+
+
+def _cut_value(value: Any, max_length: int) -> Any:
+    """The value itself, or the start of a text or blob that is longer."""
+    if type(value) not in _SIZED_TYPES or len(value) <= max_length:
+        return value
+    start = value[:max_length]
+    return f"{start}…"
+
+
 def _add_checked_format(connection: sqlite3.Connection) -> sqlite3.Connection:
     """Make `printf` and `format` raise an error if their result is too big, like other functions; return what they use.
 
@@ -159,8 +237,8 @@ def _authorize(action: int, first: str | None, second: str | None, _database: st
 
 
 def timeout_message(seconds: float) -> str:
-    """The message for a query that took too long."""
-    return f"The query took longer than {seconds:g} s. Select less, or allow more time with --timeout."
+    """The message for a query that took too long. Who can allow more time says how, such as `threadline sql`."""
+    return f"The query took longer than {seconds:g}s. Select less: add conditions, or a LIMIT."
 
 
 def error_position(question: str, word: str) -> str:

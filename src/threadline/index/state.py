@@ -46,13 +46,14 @@ from threadline.index.calls import (
     delete_touches,
     write_touches,
 )
-from threadline.index.result_links import link_results_elsewhere, write_touch
-from threadline.index.sighting_rows import SightingReader, SightingRows
+from threadline.index.result_links import has_unlinked, link_results_elsewhere, write_touch
+from threadline.index.sighting_rows import PlainSightings, SightingReader, SightingRows
 from threadline.index.sightings import replace_surrogates
 from threadline.index.store import storable_text
-from threadline.index.text import text_row
+from threadline.index.text import plain_text_row, text_row
 from threadline.model.attachments import QueuedCommand, TaskReminder, TodoReminder
 from threadline.model.entries import (
+    CHAIN_TYPES,
     KINDS,
     AgentMetadataEntry,
     AssistantEntry,
@@ -65,9 +66,10 @@ from threadline.model.entries import (
     ToolResultEntry,
     ToolUseEntry,
     UserEntry,
+    may_have_problems,
 )
 from threadline.model.homes import Transcript, TranscriptKind
-from threadline.model.times import format_sortable
+from threadline.model.times import format_sortable, sortable_time
 from threadline.parse import EntryRun, entries, entry_runs, head_of
 from threadline.summary import StatsFold, SummaryFold, SummaryRow, SummaryState, TranscriptSummary, fold_entries
 
@@ -177,11 +179,11 @@ class WorkFold:
 
     def add(self, entries: Iterable[Any], first: int) -> None:
         """Add entries; `first` is the position of the first one among those that are read now."""
-        agents = self._agents
+        agents, files, handlers = self._agents, self._files, self._handlers
         for at, entry in enumerate(entries, first):
             if agents.counts:
                 agents.own(entry)
-            handler = self._handlers.get(type(entry))
+            handler = handlers.get(type(entry))
             if handler is None:
                 if type(entry) is AgentMetadataEntry:
                     agents.metadata(entry)
@@ -195,7 +197,7 @@ class WorkFold:
                 self._has_main = True
                 agents.main()
             if entry.cwd:
-                self._files.cwd = entry.cwd
+                files.cwd = entry.cwd
             handler(at, entry, agent)
 
     @property
@@ -258,7 +260,7 @@ class WorkRows(Struct, array_like=True, gc=False):
             write_touch(connection, late.answered, late.key, ids)
         write_compactions(connection, self.compactions, number, ids, is_whole=self.calls.is_whole)
         self.agents.write(connection, number)
-        if self.calls.write_open(connection, number, ids):
+        if self.calls.write_open(connection, number, ids) and not has_unlinked(connection):
             link_results_elsewhere(connection, number)
 
 
@@ -283,7 +285,7 @@ class TranscriptState(Struct, array_like=True):
 
 _KINDS: dict[type[Entry], str] = {kind: tag for tag, kind in KINDS.items()}
 # The messages of rows for calls and results are not in the transcript, so heads do not have them.
-_CHAIN_TYPES = frozenset(kind for kind in _KINDS if issubclass(kind, ChainEntry)) - {ToolUseEntry, ToolResultEntry}
+_CHAIN_TYPES = CHAIN_TYPES - {ToolUseEntry, ToolResultEntry}
 _REQUEST_TYPES = frozenset({AssistantEntry, SystemEntry})
 _decode_state = msgspec.msgpack.Decoder(TranscriptState).decode
 
@@ -327,8 +329,11 @@ class TranscriptFold:
         self._summary = SummaryFold(self._state.summary) if self._is_main else None
         self._work = WorkFold(self._state.work or empty_work_state(), transcript, is_whole=self._is_new)
 
-    def add(self, run: EntryRun, kinds: Sequence[str], first: int) -> None:
-        """Add a run and the kinds of its entries; `first` is the position of its first entry among those read now."""
+    def add(self, run: EntryRun, kinds: Sequence[str], times: Sequence[str | None], first: int) -> None:
+        """Add a run, and the kinds and times of its entries.
+
+        `first` is the position of its first entry among those read now.
+        """
         entries = run.entries
         self._work.add(entries, first)
         if self._summary is not None:
@@ -337,13 +342,14 @@ class TranscriptFold:
                 add(entry)
         if run.is_exact:
             heads = [entry if type(entry) in _CHAIN_TYPES else head_of(entry) for entry in entries]
-            self._state.stats.add(heads, kinds, range(run.number, run.number + len(entries)))
+            self._state.stats.add(heads, kinds, range(run.number, run.number + len(entries)), times)
         else:
             heads = [
                 entry if type(entry) in _CHAIN_TYPES and not entry.line.problems else head_of(entry)
                 for entry in entries
             ]
-            self._state.stats.add(heads, kinds, [entry.line.number for entry in entries])
+            head_times = [sortable_time(head.timestamp_text) for head in heads]
+            self._state.stats.add(heads, kinds, [entry.line.number for entry in entries], head_times)
 
     @property
     def inline_agents(self) -> Mapping[int, str]:
@@ -376,14 +382,15 @@ def encode_state(state: TranscriptState) -> bytes:
 
 _TAIL_BYTES = 4096
 ProblemRow = tuple[int, str, str, bool]
-TextRow = tuple[int, list[str | None]]
+TextRow = tuple[int, list[str | bytes | None]]
 
 
 class ReadRequest(Struct, frozen=True, gc=False):
     """A transcript to read, from which offset on, and the number of the line there.
 
     `state` is the state after the lines before it. `waiting` are calls for web searches in those lines, whose results
-    may come now. `is_open` says that the last of those lines has no line end.
+    may come now. `is_open` says that the last of those lines has no line end. `is_plain` asks for texts and sightings
+    as they are, not as full-text search and the index take them.
     """
 
     transcript: Transcript
@@ -392,6 +399,7 @@ class ReadRequest(Struct, frozen=True, gc=False):
     state: bytes = b""
     waiting: tuple[str, ...] = ()
     is_open: bool = False
+    is_plain: bool = False
 
 
 class EntryColumns(Struct, gc=False):
@@ -474,7 +482,9 @@ class TranscriptRows(Struct, gc=False):
     `read_to` is where the last whole line ends, `lines` how many lines there are up to it, `last` its last bytes, and
     `checksum` that of all bytes that were read. `problem` says why the transcript could not be read. `is_open` says
     that the last line is whole but has no line end, `is_closed` that the line before these rows has one now.
-    `was_reread` says that the whole transcript was read, because that line went on in another way.
+    `was_reread` says that the whole transcript was read, because that line went on in another way. If the request asks
+    for plain values, `plain` has the sightings, `sightings` is empty, and `agent_lines` are those of agents inside a
+    main transcript.
     """
 
     entries: EntryColumns
@@ -490,6 +500,8 @@ class TranscriptRows(Struct, gc=False):
     is_open: bool = False
     is_closed: bool = False
     was_reread: bool = False
+    plain: PlainSightings | None = None
+    agent_lines: list[int] = []
 
 
 def read_rows(request: ReadRequest) -> TranscriptRows:
@@ -528,13 +540,16 @@ def _read_from(request: ReadRequest) -> TranscriptRows:
     transcript = request.transcript
     rows = _empty_rows(request)
     fold = TranscriptFold(request.state, transcript)
-    sightings = SightingReader(transcript, request.offset, request.waiting)
+    sightings = SightingReader(transcript, request.offset, request.waiting, is_plain=request.is_plain)
     try:
         for run in _complete_runs(entry_runs(transcript.path, offset=request.offset, line=request.line)):
-            _add_run(rows, run, transcript, fold)
+            _add_run(rows, run, request, fold)
             sightings.add(run)
         rows.fold = fold.finish(lambda: _entries_up_to(transcript, rows.read_to))
-        rows.sightings = sightings.finish(rows.read_to, fold.inline_agents)
+        if request.is_plain:
+            rows.plain = sightings.finish_plain(rows.read_to, fold.inline_agents)
+        else:
+            rows.sightings = sightings.finish(rows.read_to, fold.inline_agents)
     except Error as error:
         rows.problem = str(error)
     return rows
@@ -563,16 +578,21 @@ def _is_whole(run: EntryRun) -> bool:
     return len(run.entries) == 1 and not run.entries[0].problems and run.lines[0].rstrip().endswith(b"}")
 
 
-def _add_run(rows: TranscriptRows, run: EntryRun, transcript: Transcript, fold: TranscriptFold) -> None:
+def _add_run(rows: TranscriptRows, run: EntryRun, request: ReadRequest, fold: TranscriptFold) -> None:
     """Add the rows of a run of lines."""
     first = len(rows.entries)
     kinds = [_KINDS.get(type(entry)) or entry.kind for entry in run.entries]
-    rows.entries.add(run, kinds, transcript)
-    rows.texts += ((at, text) for at, text in enumerate(map(text_row, run.entries), first) if text is not None)
-    fold.add(run, kinds, first)
+    rows.entries.add(run, kinds, request.transcript)
+    text_of = plain_text_row if request.is_plain else text_row
+    rows.texts += ((at, text) for at, text in enumerate(map(text_of, run.entries), first) if text is not None)
+    times = [sortable_time(entry.timestamp_text) for entry in run.entries]
+    fold.add(run, kinds, times, first)
+    if request.is_plain and request.transcript.is_main:
+        agents = (entry for entry in run.entries if isinstance(entry, ChainEntry) and entry.is_agent)
+        rows.agent_lines += (entry.line.number for entry in agents)
     rows.problems += (
         (entry.line.number, str(problem.kind), storable_text(problem.message) or "", problem.recovered)
-        for entry in run.entries
+        for entry in (may_have_problems(run.entries, times) if run.is_exact else run.entries)
         for problem in entry.all_problems
     )
     for raw in run.lines:

@@ -10,10 +10,9 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from hashlib import blake2b
+from functools import cache, lru_cache
 from pathlib import Path
 from sys import intern
 from time import monotonic, sleep
@@ -21,7 +20,7 @@ from typing import Any, Self
 
 from threadline import locks
 from threadline.errors import IndexBusy, Unreadable
-from threadline.files import cache_folder
+from threadline.files import blake2b, cache_folder
 from threadline.model.times import parse_timestamp
 
 _PAGE_BYTES = 8192
@@ -293,6 +292,26 @@ def open_new(path: Path) -> Iterator[sqlite3.Connection]:
         raise
 
 
+@contextmanager
+def open_in_memory() -> Iterator[sqlite3.Connection]:
+    """An empty index that only this connection has."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        with closing(sqlite3.connect(":memory:")) as empty:
+            empty.deserialize(_empty_index())
+            empty.backup(connection)  # what was deserialized may not exceed a gigabyte
+        connection.execute("PRAGMA journal_mode = OFF")
+        yield connection
+
+
+@cache
+def _empty_index() -> bytes:
+    """The file of an empty index. Creating its tables takes longer than reading a short session."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        _prepare(connection, is_new=True)
+        create_late_indexes(connection)
+        return connection.serialize()
+
+
 def remove_index(path: Path) -> None:
     """Remove an index and its journal files: a log left behind would be replayed into the next index."""
     for beside in ("", "-wal", "-shm", "-journal"):
@@ -372,6 +391,8 @@ def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
 
         for statement in (*TABLES.values(), *VIEWS.values(), *INDEXES):
             connection.execute(statement)
+        if not is_new:
+            create_late_indexes(connection)
         _set_hash_size(connection, _MAX_HASH_BYTES)
         if is_new:
             connection.execute("INSERT INTO text(text, rank) VALUES('automerge', 0)")
@@ -379,6 +400,14 @@ def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
             "INSERT INTO meta VALUES('schema', ?), ('next_entry', '1'), ('generation', '')", (str(VERSION),)
         )
     connection.execute("COMMIT")
+
+
+def create_late_indexes(connection: sqlite3.Connection) -> None:
+    """Create the indexes that a new file does not have until the rows of all transcripts are written."""
+    from threadline.index.schema import LATE_INDEXES  # noqa: PLC0415 - as above
+
+    for statement in LATE_INDEXES:
+        connection.execute(statement)
 
 
 def prepare_to_index(connection: sqlite3.Connection, size: int) -> None:
@@ -397,11 +426,14 @@ def _set_hash_size(connection: sqlite3.Connection, size: int) -> None:
     connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (size,))
 
 
-VERSION = 28
+VERSION = 31
 """The schema version, part of the file name. An index of another version is ignored, and a new one is built."""
 
 FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "result", "injected")
 """What full text has of an entry, each with a weight of its own."""
+
+# Whether a row of prompt_rows was typed: its kind is not one of `model.session.UNTYPED_ACTS`.
+TYPED_SQL = "{0}.kind NOT IN ('interrupt', 'plan')"
 
 # Whether a row of agent_rows is an agent beside a main one: the main agent has no name, and in a transcript without a
 # main agent, all rows are marked as an agent's.
@@ -441,6 +473,11 @@ def read_generation(connection: sqlite3.Connection) -> str:
     """A token that identifies the state of the index. Each transaction of a refresh sets a new one."""
     row = connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
     return str(row[0]) if row is not None else ""
+
+
+def change_generation(connection: sqlite3.Connection) -> None:
+    """Set a new token."""
+    connection.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (os.urandom(8).hex(),))
 
 
 def storable_text(value: Any) -> str | None:
@@ -501,17 +538,17 @@ _A_YEAR = timedelta(days=366)
 _LATEST = datetime.max.replace(tzinfo=UTC) - _A_YEAR
 
 
+@lru_cache(maxsize=1024)  # several tables store the time of the same entry
 def encode_time(time: str) -> int | str:
     """A timestamp as the index stores it: milliseconds since 1970 if it has the usual form, else its text.
 
     >>> encode_time("2025-07-01T10:43:45.885Z"), encode_time("2025-07-01T12:43+02:00")
     (1751366625885, '2025-07-01T12:43+02:00')
     """
-    if len(time) == _USUAL_TIME_LENGTH and time.isascii() and time[19] == "." and time[23] == "Z":
-        minute = _minute_start_ms(time[:17])
-        seconds, milliseconds = time[17:19], time[20:23]
-        if minute is not None and seconds < "60" and seconds.isdigit() and milliseconds.isdigit():
-            return minute + 1_000 * int(seconds) + int(milliseconds)
+    if len(time) == _USUAL_TIME_LENGTH and time[19] == "." and time[23] == "Z" and time.isascii():
+        digits = time[17:19] + time[20:23]
+        if digits.isdigit() and digits < "6" and (minute := _minute_start_ms(time[:17])) is not None:
+            return minute + int(digits)
     return time
 
 

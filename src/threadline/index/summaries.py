@@ -6,6 +6,7 @@ one.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections import Counter
@@ -26,13 +27,14 @@ from threadline.home_files import opened_in_home
 from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
 from threadline.model.homes import Homes, SideAgentKind, Transcript
 from threadline.model.places import is_uuid
-from threadline.model.times import parse_timestamp
+from threadline.model.times import parse_timestamp, sortable_time
 from threadline.summary import (
     AgentHead,
     StatsFold,
     SummaryState,
     TranscriptStats,
     TranscriptSummary,
+    count_started_agents,
     read_agent_head,
     read_last_timestamp,
     read_stats,
@@ -191,7 +193,8 @@ def _resume_stats(transcript: Transcript, row: _TranscriptRow) -> TranscriptStat
 
         try:
             for entry in _unread_entries(transcript, row):
-                fold.add([head_of(entry)], [entry.kind], [entry.line.number])
+                head = head_of(entry)
+                fold.add([head], [entry.kind], [entry.line.number], [sortable_time(head.timestamp_text)])
         except Error:
             return read_stats(transcript)  # which reports why it cannot be read
     return fold.stats(transcript.kind)
@@ -210,9 +213,13 @@ _SELECT_SESSIONS = """SELECT
         s.entries + (t.read_to < t.size), t.size, t.path, t.mtime_ns, h.path, p.folder
     FROM session_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)
     JOIN homes h ON h.home_id = t.home_id"""
+_SELECT_STATES = """SELECT t.path, h.path, p.folder, t.session, t.state
+    FROM transcripts t JOIN projects p USING(project_id)
+    JOIN homes h ON h.home_id = t.home_id
+    WHERE t.kind = 'main' AND t.session IN (SELECT value FROM json_each(?)) AND t.state <> x''"""
 # Older versions stored agents beside the sessions; only their entries name the session.
 _SELECT_AGENTS = f"""SELECT a.agent, COALESCE(t.session, a.session), h.path, p.folder, t.kind
-    FROM agent_rows a JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)
+    FROM agent_rows a JOIN transcripts t USING(transcript_id) JOIN projects p ON p.project_id = t.folder_id
     JOIN homes h ON h.home_id = t.home_id
     WHERE {WORKING_AGENT_SQL.format(transcript="t")}"""
 _SELECT_NAMES = """SELECT t.session, p.folder FROM transcripts t JOIN projects p USING(project_id)
@@ -255,7 +262,7 @@ def list_sessions(connection: sqlite3.Connection, homes: Homes) -> tuple[Session
     """All sessions, newest first: the same as `Archive.sessions` lists, in the same order."""
     rows = sorted(connection.execute(_SELECT_SESSIONS), key=lambda row: decode_path(row[9]))
     keys: list[_SessionKey] = [(homes.name_of(decode_path(row[11])), decode_path(row[12]), row[0]) for row in rows]
-    agents = _count_agents(connection, homes, keys)
+    agents = _working_agents(connection, homes, keys)
     # A transcript that is not listed, because nobody spoke in it, has a name as well.
     mains = [(decode_path(folder), session) for session, folder in connection.execute(_SELECT_NAMES)]
     ids = Counter(session for _, session in mains)
@@ -293,15 +300,21 @@ def list_sessions(connection: sqlite3.Connection, homes: Homes) -> tuple[Session
     return tuple(sorted(sessions, key=lambda brief: (brief.last or _NEVER, brief.path), reverse=True))
 
 
-def _url_name(id_: str, folder: str, path: str, *, shared: tuple[int, int]) -> str:
-    """The name of a session in URLs. `shared` counts the sessions with this id, and those in folders of that name."""
-    with_id, with_folder = shared
-    if with_id <= 1:
-        return id_
-    return f"{escape_path(folder)}/{id_}" if with_folder <= 1 else escape_path(path)
+def started_agents(connection: sqlite3.Connection, homes: Homes, sessions: Iterable[str]) -> dict[str, int]:
+    """How many agents sessions had, with or without a transcript, by path; as `SessionSummary.agents_started`."""
+    states = [
+        (decode_path(path), (homes.name_of(decode_path(home)), decode_path(folder), session), _decode_summary(state))
+        for path, home, folder, session, state in connection.execute(_SELECT_STATES, (json.dumps(sorted(sessions)),))
+    ]
+    agents = _working_agents(connection, homes, [key for _path, key, _state in states])
+    return {
+        path: count_started_agents(agents.get(key, ()), state.light.started, len(state.light.pending_agents))
+        for path, key, state in states
+        if state.light is not None
+    }
 
 
-def _count_agents(
+def _working_agents(
     connection: sqlite3.Connection, homes: Homes, sessions: Iterable[_SessionKey]
 ) -> dict[_SessionKey, set[str]]:
     """The working agents of each session, by the rule of `find.SessionOwners`."""

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.index.store import FIELDS
-from threadline.index.vocabulary import normalize_text
+from threadline.index.vocabulary import encode_normalized
 from threadline.model.attachments import PromptSnapshot, QueuedCommand
 from threadline.model.blocks import (
     ImageBlock,
@@ -29,7 +29,7 @@ from threadline.model.blocks import (
     ToolUseBlock,
 )
 from threadline.model.entries import (
-    KINDS,
+    CHAIN_TYPES,
     AgentNameEntry,
     AgentProgress,
     AiEntry,
@@ -483,8 +483,6 @@ _ENVELOPE = frozenset(
     }
 )
 _COMMON_FIELDS = frozenset((*ChainEntry.__struct_fields__, "key"))
-# Looking up a type takes a fraction of the time of `isinstance`, which asks the metaclass of all entries.
-_CHAIN_TYPES = frozenset(kind for kind in KINDS.values() if issubclass(kind, ChainEntry))
 _CUT_WINDOW = 1000
 _FIELD_NUMBERS = {field: number for number, field in enumerate(FIELDS)}
 
@@ -500,21 +498,31 @@ def extract_fields(entry: Entry) -> dict[str, str]:
     return {field: text for field, parts in _collect_parts(entry).items() if (text := _join_parts(parts))}
 
 
-def text_row(entry: Entry) -> list[str | None] | None:
-    """The text of an entry as full-text search takes it, by `FIELDS`; None if it has none."""
-    row: list[str | None] | None = None
+def text_row(entry: Entry) -> list[str | bytes | None] | None:
+    """The text of an entry as full-text search takes it, by `FIELDS`; None if it has none.
+
+    Text that is not ASCII is encoded.
+    """
+    row: list[str | bytes | None] | None = None
     for field, parts in _collect_parts(entry).items():
         if text := _join_parts(parts):
             if row is None:
                 row = [None] * len(FIELDS)
-            row[_FIELD_NUMBERS[field]] = normalize_text(text)
+            is_plain = text.isascii() and "\x1b" not in text  # checked here to save a call
+            row[_FIELD_NUMBERS[field]] = text if is_plain else encode_normalized(text)
     return row
+
+
+def plain_text_row(entry: Entry) -> list[str | bytes | None] | None:
+    """The text of an entry as `extract_fields` gives it, by `FIELDS`; None if it has none."""
+    fields = extract_fields(entry)
+    return [fields.get(field) for field in FIELDS] if fields else None
 
 
 def _collect_parts(entry: Entry) -> FieldParts:
     texts: FieldParts = {}
     _EXTRACTORS.get(type(entry), _add_own_fields)(entry, texts)
-    if type(entry) in _CHAIN_TYPES and (message := entry.system_message) is not None:  # type: ignore[attr-defined]
+    if type(entry) in CHAIN_TYPES and (message := entry.system_message) is not None:  # type: ignore[attr-defined]
         add_parts(texts, "injected", [message])
     if entry.line.problems and not any(map(_join_parts, texts.values())):
         _add_all_strings(entry, texts)

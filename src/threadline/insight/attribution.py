@@ -21,11 +21,11 @@ from msgspec import Struct
 
 from threadline.account import Ledger
 from threadline.insight.requests import SessionRequests
-from threadline.model.attribution import Attribution, CauseKind, CostCause, sort_key
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call
 from threadline.model.context import ContextCategory
 from threadline.model.entries import AttachmentEntry, Entry, UserEntry
+from threadline.model.insight.attribution import Attribution, CauseKind, CostCause, sort_key
 from threadline.model.ledger import EXACT, Charge, Rate, sum_amounts
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session

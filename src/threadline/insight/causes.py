@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows, merge_groups
-from threadline.model.attribution import Attribution, CostCause, sort_key
+from threadline.model.insight.attribution import Attribution, CostCause, sort_key
 from threadline.model.ledger import sum_amounts
 from threadline.model.tables import Columns, Listing, Record, Table
 

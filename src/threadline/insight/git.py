@@ -96,7 +96,7 @@ class Repository:
         except FileNotFoundError as error:
             raise Unreadable("git is not installed.") from error
         except subprocess.TimeoutExpired as error:
-            raise Unreadable(f"`git {arguments[0]}` took longer than {seconds:.0f} s in {str(self.root)!r}.") from error
+            raise Unreadable(f"`git {arguments[0]}` took longer than {seconds:.0f}s in {str(self.root)!r}.") from error
         if done.returncode:
             message = done.stderr.decode(errors="replace").strip().partition("\n")[0]
             raise Unreadable(f"`git {arguments[0]}` failed in {str(self.root)!r}: {message or done.returncode}")
@@ -116,13 +116,13 @@ class Repository:
     def full_ids(self, ids: Iterable[str]) -> dict[str, str | None]:
         """The full id of each commit, by the id that was asked for; None if there is no such commit, or several.
 
-        Ids are at least seven hexadecimal digits. Anything else, such as the name of a branch, is no commit.
+        Ids are at least seven hexadecimal digits. Anything else, such as the name of a branch, is not a commit.
         """
         names = dict.fromkeys(ids)
-        asked = [id_ for id_ in names if _COMMIT_ID.fullmatch(id_)]
+        valid = [id_ for id_ in names if _COMMIT_ID.fullmatch(id_)]
         return names | {
             id_: commit
-            for id_, commit in zip(asked, self._resolve(asked), strict=True)
+            for id_, commit in zip(valid, self._resolve(valid), strict=True)
             if commit is not None and commit.startswith(id_.lower())  # not a branch with such a name
         }
 

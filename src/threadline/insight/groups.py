@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from threadline.model.attribution import CauseKind, CostCause
+from threadline.model.insight.attribution import CauseKind, CostCause
 from threadline.model.ledger import EXACT, NONE
 from threadline.model.places import SessionId
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from threadline.insight.causes import CauseList
 from threadline.insight.groups import CauseGroup, group_rows
-from threadline.model.attribution import Attribution, CostCause
-from threadline.model.blame import Blame, BlamedLine
-from threadline.model.outcomes import Outcome, OutcomeGroup
-from threadline.model.waste import Waste
+from threadline.model.insight.attribution import Attribution, CostCause
+from threadline.model.insight.blame import Blame, BlamedLine
+from threadline.model.insight.outcomes import Outcome, OutcomeGroup
+from threadline.model.insight.waste import Waste
 
 
 def attribution_record(attribution: Attribution, by: str | None = None) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from threadline.insight.requests import SessionRequests
-from threadline.model.attribution import RequestCost
 from threadline.model.context import CacheBreak
+from threadline.model.insight.attribution import RequestCost
 from threadline.model.ledger import EXACT, Charge, sum_amounts
 from threadline.model.places import AgentId
 from threadline.model.session import Session

@@ -12,10 +12,10 @@ from threadline.errors import Error
 from threadline.insight.waste import find_waste
 from threadline.insight.waste.facts import WasteContext
 from threadline.load import read
-from threadline.model.attribution import Attribution
 from threadline.model.homes import Home
+from threadline.model.insight.attribution import Attribution
+from threadline.model.insight.waste import Waste, WasteLimits
 from threadline.model.session import Session
-from threadline.model.waste import Waste, WasteLimits
 from threadline.thread import assemble_agents
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         list_other_files,
         list_sessions,
         read_titles,
+        sort_by_last_entry,
     )
     from threadline.keep.status import (
         AtRisk,
@@ -91,6 +92,7 @@ __getattr__ = lazy_exports(
             "list_other_files",
             "list_sessions",
             "read_titles",
+            "sort_by_last_entry",
         ],
         "status": [
             "AtRisk",

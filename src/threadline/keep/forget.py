@@ -45,8 +45,6 @@ def forget_session(
     session: str,
     files: Iterable[Version],
     reason: str,
-    *,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> ForgetResult:
     """Remove a session: these files in every version, and every file with its id in the path.
 
@@ -66,7 +64,7 @@ def forget_session(
         versions = [version for version in catalogue.all_versions() if forgotten.has(version.path)]
         if not versions:
             raise NotFound(f"The keep has no files of {session!r}. `threadline keep list` shows what it has.")
-        moment = format_timestamp(now())
+        moment = format_timestamp(datetime.now(UTC))
         # The row is written first: if the process is killed while packs are rewritten, the next run continues.
         run = catalogue.next_run(machine.id, machine.label, moment)
         catalogue.add_run(*store.put_run([run, row, EndRow(moment, 0, 0)]))
@@ -81,8 +79,6 @@ def accept_forgotten(
     catalogue: Catalogue,
     machine: Machine,
     rows: Sequence[ForgetRow],
-    *,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> RepackResult:
     """Forget here what other keeps have forgotten: some of `Catalogue.pending`. The catalogue must not trust the cache.
 
@@ -94,7 +90,7 @@ def accept_forgotten(
     store.require_key()
     with store.removing(machine.id):
         catalogue.refresh()
-        moment = format_timestamp(now())
+        moment = format_timestamp(datetime.now(UTC))
         run = catalogue.next_run(machine.id, machine.label, moment)
         catalogue.add_run(*store.put_run([run, *rows, EndRow(moment, 0, 0)]))
         result = purge_forgotten(catalogue, machine)

@@ -227,7 +227,7 @@ def find_absent_files(folder: Path, files: dict[str, KeptFile], *, compare: bool
 
 
 def remove_stale_files(folder: Path, files: dict[str, KeptFile]) -> None:
-    """Remove files from a kept home that are in a living home again, or were forgotten."""
+    """Remove files from a kept home that are in a live home again, or were forgotten."""
     if not files and not folder.is_dir():
         return
     for directory, _folders, names in os.walk(folder, topdown=False):

@@ -1,9 +1,9 @@
 """Present files that only the keep still has as a Claude home in the cache folder, so they are read like any other.
 
 This runs with every command once there is a keep: a few names and mtimes say whether the kept homes are current, and
-only if one of them changed is more looked at. The keep itself (zstandard) is not loaded here.
+more is read only if one of them changed. The keep itself (zstandard) is not loaded here.
 
-A file that exists in a living home is left as it is there, whatever its bytes: Claude Code continues with it, and two
+A file that exists in a live home is left as it is there, whatever its bytes: Claude Code continues with it, and two
 versions of one transcript would show most lines twice. Older versions are for `keep restore`. Only a file that was
 truncated to nothing counts as missing. Kept homes may be deleted at any time; nothing here is fsynced.
 """
@@ -94,9 +94,9 @@ def kept_homes(
     With `only`, other homes and other machines are left out, except the `lost` homes, on whatever machine they were.
     What cannot be read from the keep is reported in `problems`; the rest is returned.
     """
-    living = tuple(os.fspath(home.path) for home in homes)
+    live = tuple(os.fspath(home.path) for home in homes)
     try:
-        selection = HomeSelection(read_machine_id(machine_folder()), living, tuple(lost), only)
+        selection = HomeSelection(read_machine_id(machine_folder()), live, tuple(lost), only)
         update = _KeptHomesUpdate(keep, selection, cache / "kept" / _read_keep_id(keep))
     except Error as error:
         return KeptHomes(problems=(str(error),))
@@ -124,7 +124,7 @@ class _KeptHomesUpdate:
         self._selection = selection
         self._folder = folder
         self._machine_names: dict[str, str] = {}
-        self._selection_key = (*sorted(selection.living), *sorted(selection.lost), str(selection.only))
+        self._selection_key = (*sorted(selection.live), *sorted(selection.lost), str(selection.only))
         name = short_hash(*self._selection_key, selection.own_machine or "")
         self._state_file = folder / f"{name}{_STATE_SUFFIX}"
 
@@ -139,7 +139,7 @@ class _KeptHomesUpdate:
         return _load_kept_homes(state)
 
     def load_previous(self, problem: str) -> KeptHomes:
-        """The kept homes as they were, and a problem: what was listed yesterday does not vanish today."""
+        """The kept homes as they were, and a problem: sessions that were listed do not vanish."""
         state = load_state(self._state_file, _State)
         if state is None:
             return KeptHomes(problems=(problem,))
@@ -206,14 +206,14 @@ class _KeptHomesUpdate:
     def _is_gone(self, files: MissingFiles) -> bool:
         """Whether a home is gone. A named one is reported in any case, others if something is read of them."""
         home = files.origin.home
-        is_own = files.origin.machine == self._selection.own_machine and home not in self._selection.living
+        is_own = files.origin.machine == self._selection.own_machine and home not in self._selection.live
         return home in self._selection.lost or (is_own and bool(files.rows))
 
     def _kept_home_folder(self, files: MissingFiles) -> Path:
-        """Where a kept home is. Its content depends on the selection, unless it is complete or a living home's."""
+        """Where a kept home is. Its content depends on the selection, unless it is complete or a live home's."""
         origin = files.origin
-        is_living = origin.machine == self._selection.own_machine and origin.home in self._selection.living
-        variant = () if is_living else (_COMPLETE,) if files.is_complete else self._selection_key
+        is_live = origin.machine == self._selection.own_machine and origin.home in self._selection.live
+        variant = () if is_live else (_COMPLETE,) if files.is_complete else self._selection_key
         return self._folder / short_hash(origin.machine, origin.home, *variant)
 
     def _original_home(self, files: MissingFiles) -> OriginalHome:
@@ -310,31 +310,31 @@ class MissingFiles(Struct, frozen=True):
 
 
 class HomeSelection(Struct, frozen=True):
-    """Which homes are read: living ones, and `lost` ones that were named although they are gone.
+    """Which homes are read: live ones, and `lost` ones that were named although they are gone.
 
     With `only`, no others are. `own_machine` is this machine's id.
     """
 
     own_machine: str | None
-    living: tuple[str, ...]
+    live: tuple[str, ...]
     lost: tuple[str, ...] = ()
     only: bool = False
 
     def homes_if_gone(self, listed: Sequence[HomeFiles]) -> list[str]:
         """The homes of this machine that are read from the keep only if they no longer exist."""
         own_homes = [files.origin.home for files in listed if files.origin.machine == self.own_machine]
-        return [home for home in own_homes if home not in self.living] if not self.only else []
+        return [home for home in own_homes if home not in self.live] if not self.only else []
 
 
 def find_missing_files(listed: Sequence[HomeFiles], selection: HomeSelection) -> Iterator[MissingFiles]:
-    """The kept files that the living homes do not have, home by home."""
+    """The kept files that the live homes do not have, home by home."""
     own = [files for files in listed if files.origin.machine == selection.own_machine]
     others = [files for files in listed if files.origin.machine != selection.own_machine]
     provided: dict[str, KeptFile] = {}
     gone: list[HomeFiles] = []
     for files in sorted(own, key=lambda files: files.origin.home):
         home = files.origin.home
-        if home in selection.living:
+        if home in selection.live:
             provided.update((row.path, row) for row in files.rows)
             missing, watched = _files_not_in((home,), _standalone_files(files.rows))
             lost_parts = [
@@ -357,7 +357,7 @@ def find_missing_files(listed: Sequence[HomeFiles], selection: HomeSelection) ->
     for files in sorted(others, key=lambda files: (files.origin.label, files.origin.machine, files.origin.home)):
         rows = [row for row in _standalone_files(files.rows) if not _is_copy(row, provided.get(row.path))]
         provided.update((row.path, row) for row in rows)
-        yield MissingFiles(files.origin, *_files_not_in(selection.living, rows, elsewhere=True))
+        yield MissingFiles(files.origin, *_files_not_in(selection.live, rows, elsewhere=True))
 
 
 def _standalone_files(rows: Iterable[KeptFile]) -> list[KeptFile]:
@@ -399,14 +399,14 @@ def _missing_of_gone_home(files: HomeFiles, selection: HomeSelection, provided: 
     standalone = _standalone_files(files.rows)
     rows = [row for row in standalone if not _is_copy(row, provided.get(row.path))]
     provided.update((row.path, row) for row in rows)
-    missing, watched = _files_not_in(selection.living, rows, elsewhere=True)
+    missing, watched = _files_not_in(selection.live, rows, elsewhere=True)
     of_sessions = [row for row in files.rows if has_unique_name(row.path)]
     if of_sessions and 2 * sum(row.path not in missing for row in of_sessions) >= len(of_sessions):
         # Most of its sessions are elsewhere, so it was moved: files with the same path there are its own, continued.
         missing = {
             path: row
             for path, row in missing.items()
-            if has_unique_name(path) or not _exists_elsewhere(row, selection.living)
+            if has_unique_name(path) or not _exists_elsewhere(row, selection.live)
         }
     return MissingFiles(files.origin, missing, watched, is_complete=len(missing) == len(standalone))
 

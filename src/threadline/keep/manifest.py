@@ -160,7 +160,7 @@ def damaged_manifest_error(name: str, problem: str) -> Unreadable:
 
 
 def path_to_json(path: str) -> tuple[str, str | None]:
-    """A path as valid text, and its bytes in hexadecimal if the text is not the whole truth."""
+    """A path as valid text, and its bytes in hexadecimal if the text cannot represent it."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -170,7 +170,7 @@ def path_to_json(path: str) -> tuple[str, str | None]:
 
 
 def format_timestamp(when: datetime) -> str:
-    """A moment as manifests store it."""
+    """A time as manifests store it."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

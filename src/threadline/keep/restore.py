@@ -3,7 +3,7 @@
 Paths come from manifests, which may come from anywhere: nothing is written outside the home, through a symlink, or to
 a path that `keep` itself would not store (settings or commands would let others run code). Modes are not restored.
 
-Files are written in batches (`atomic.BatchWriter`). A killed restore leaves no half-written file under its real name;
+Files are written in batches (`files.BatchWriter`). A killed restore leaves no half-written file under its real name;
 the next one removes the leftovers.
 """
 
@@ -75,7 +75,7 @@ class _Restorer:
         return RestoreResult(tuple(writer.finished), tuple(self._same), (*self._refused, *failed))
 
     def should_write(self, version: Version) -> bool:
-        """Whether a file is missing, may be written, and fits on the disk. Annotations do not belong into a home."""
+        """Whether a file is missing, may be written, and fits on the disk. Annotations do not belong in a home."""
         if version.path == FILE_NAME and self._home != annotations_file().parent:
             return False
         try:

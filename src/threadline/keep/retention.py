@@ -17,7 +17,7 @@ from threadline.home_files import OutsideHomeError, read_in_home
 DEFAULT_DAYS = 30
 """After how many days Claude Code deletes a file, unless its settings say otherwise."""
 LINKED_SETTINGS = "settings.json is a link out of the home"
-"""The value of `RetentionPeriod.strange` for settings that are not read."""
+"""The value of `RetentionPeriod.invalid_setting` for settings that are not read."""
 _NEVER_DAYS = 36_500
 _MAX_SETTINGS_SIZE = 16 << 20
 # The folders in which Claude Code deletes old files; below `projects/`, except these names.
@@ -26,24 +26,24 @@ _EXEMPT_NAMES = frozenset({"memory", "sessions-index.json", ".session-aliases"})
 _PROJECT_DEPTH = 2
 
 
-class RetentionPeriod(Struct, frozen=True):
-    """After how many days without changes a home's files are deleted; `said` is whether its settings say so.
+class RetentionPeriod(Struct, frozen=True, rename={"is_set": "said", "invalid_setting": "strange"}):
+    """After how many days without changes a home's files are deleted; `is_set` is whether its settings say so.
 
-    `strange` is the setting if it is not a number of days, or `LINKED_SETTINGS`; then the default applies.
+    `invalid_setting` is the setting if it is not a number of days, or `LINKED_SETTINGS`; then the default applies.
     """
 
     days: int = DEFAULT_DAYS
-    said: bool = False
-    strange: str | None = None
+    is_set: bool = False
+    invalid_setting: str | None = None
 
     @property
-    def forever(self) -> bool:
+    def is_forever(self) -> bool:
         """Whether nothing is deleted in a lifetime."""
         return self.days >= _NEVER_DAYS
 
     def ends(self, mtime_ns: int) -> datetime | None:
         """When a file with this mtime is deleted, by the next start of Claude Code; None means never."""
-        if self.forever:
+        if self.is_forever:
             return None
         try:
             return datetime.fromtimestamp(mtime_ns // 1_000_000_000, UTC) + timedelta(days=self.days)
@@ -79,7 +79,7 @@ def read_retention_period(home: Path) -> RetentionPeriod:
     try:
         settings = decode_or_none(read_in_home(home / "settings.json", limit=_MAX_SETTINGS_SIZE, home=home), _Settings)
     except OutsideHomeError:
-        return RetentionPeriod(strange=LINKED_SETTINGS)
+        return RetentionPeriod(invalid_setting=LINKED_SETTINGS)
     except OSError:
         return RetentionPeriod()
     days = settings.cleanup_period_days if settings is not None else None
@@ -87,5 +87,5 @@ def read_retention_period(home: Path) -> RetentionPeriod:
         return RetentionPeriod()
     # A bool is an int, but not a number of days.
     if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days < float("inf"):
-        return RetentionPeriod(strange=str(days)[:40])
-    return RetentionPeriod(min(int(days), 10 * _NEVER_DAYS), said=True)
+        return RetentionPeriod(invalid_setting=str(days)[:40])
+    return RetentionPeriod(min(int(days), 10 * _NEVER_DAYS), is_set=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
@@ -38,10 +38,13 @@ from threadline.find import (
 )
 from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
 from threadline.model.homes import Home, SideFileKind, TranscriptKind
-from threadline.model.places import Problem, ProblemKind, is_uuid, match_ids, starts_id
+from threadline.model.places import Problem, ProblemKind, SessionId, is_uuid, match_ids, starts_id
+from threadline.model.text import shorten_title
+from threadline.model.times import parse_timestamp
 
 if TYPE_CHECKING:
     from threadline.model.entries import Entry
+    from threadline.model.summaries import SummaryRef
 
 KEPT_KINDS = frozenset(
     {
@@ -127,12 +130,12 @@ def list_left_out(
 
 def find_source_files(home: Home, problems: list[Problem]) -> Iterator[SourceFile]:
     """The files of a home that are kept, sorted by path. What could not be read is added to `problems`."""
-    looked = look_with_names(home)
-    listing = looked.found
-    problems.extend(listing.problems)
-    files = {transcript.path for transcript in listing.transcripts}
-    files |= {side_file.path for side_file in listing.side_files if side_file.kind in KEPT_KINDS}
-    for path, file in sorted((looked.paths[file], file) for file in files):
+    listing = look_with_names(home)
+    found = listing.found
+    problems.extend(found.problems)
+    files = {transcript.path for transcript in found.transcripts}
+    files |= {side_file.path for side_file in found.side_files if side_file.kind in KEPT_KINDS}
+    for path, file in sorted((listing.paths[file], file) for file in files):
         yield SourceFile(home, file, path)
 
 
@@ -328,7 +331,7 @@ def _select_versions(catalogue: Catalogue, machine: str | None, at: int | None) 
 
 
 def find_sessions(sessions: Iterable[KeptSession], prefix: str) -> list[KeptSession]:
-    """The session whose id starts with a prefix; once for each machine and home, newest first. `last` is the newest.
+    """The session whose id starts with a prefix; once for each machine and home, in their order. `last` is the first.
 
     Raises:
         NotFound: there is none.
@@ -484,9 +487,9 @@ def _decode_json(data: bytes, shape: type[Any]) -> Any:
 
 
 _FIRST_ENTRIES = 200
-_LAST_BYTES = 256 * 1024
-"""Claude Code repeats titles, so that they are in the last 64 kB of a transcript; a piece may be larger."""
-_TITLE_MARKERS = (b'-title"', b'"last-prompt"', b'"summary"')
+_UUIDS = re.compile(rb'"uuid"\s*:\s*"([0-9A-Za-z_-]+)"')
+_SUMMARY_MARKER = b'"leafUuid"'
+_TITLE_MARKERS = (b'-title"', b'"last-prompt"', b'"summary"', _SUMMARY_MARKER)
 
 
 class SessionTitle(Struct, frozen=True):
@@ -497,48 +500,104 @@ class SessionTitle(Struct, frozen=True):
 
 
 def read_titles(catalogue: Catalogue, sessions: Iterable[KeptSession]) -> dict[tuple[str, str, str], SessionTitle]:
-    """The titles of sessions by machine, home and id, from the first and last pieces of their transcripts."""
+    """The titles of sessions by machine, home and id, as `threadline list` has them.
+
+    Reads their transcripts; most lines are not decoded. If a summary in another transcript may title one of them, all
+    transcripts in the keep are searched for summaries.
+    """
+    mains = _mains_by_position(catalogue, sessions)
+    return {(session.machine, session.home, session.id): _read_title(catalogue, main) for session, main in mains}
+
+
+def _mains_by_position(catalogue: Catalogue, sessions: Iterable[KeptSession]) -> list[tuple[KeptSession, Version]]:
+    """The sessions and their transcripts, in the order in which to read them."""
     mains = [
         (session, main)
         for session in sessions
         if (main := session.main or next(iter(session.transcripts), None)) is not None
     ]
     mains.sort(key=lambda item: catalogue.position(item[1]))
-    return {(session.machine, session.home, session.id): _read_title(catalogue, main) for session, main in mains}
+    return mains
 
 
 def _read_title(catalogue: Catalogue, version: Version) -> SessionTitle:
     # Loading the entry model and `thread` takes about 50 ms, and a run of `keep` never needs them.
     from threadline.model.entries import ChainEntry  # noqa: PLC0415 - as above
-    from threadline.thread import title_from_parts  # noqa: PLC0415 - as above
+    from threadline.model.summaries import choose_summary  # noqa: PLC0415 - as above
+    from threadline.thread import can_summary_replace, title_from_parts  # noqa: PLC0415 - as above
 
-    parts = [span.version for span in version.spans] or [version]
-    pieces = list(dict.fromkeys(hash_ for part in parts for hash_ in part.pieces))
-    first_entries: list[Entry] = []
-    title_entries: list[Entry] = []
-    ends = b""
-    with suppress(Unreadable):  # a damaged transcript has no title; `verify` reports it
-        ends = first = catalogue.piece(pieces[0]) if pieces else b""
-        first_entries += islice(_decode_lines(first.splitlines(), version.path), _FIRST_ENTRIES)
-        if len(pieces) > 1:
-            last = _read_tail(catalogue, pieces[1:])
-            ends += last
-            lines = (line for line in last.splitlines() if any(marker in line for marker in _TITLE_MARKERS))
-            title_entries += (
-                entry for entry in _decode_lines(lines, version.path) if not isinstance(entry, ChainEntry)
-            )
-    project = next((entry.cwd for entry in first_entries if isinstance(entry, ChainEntry) and entry.cwd), "")
-    title = title_from_parts(first_entries, title_entries, lambda id_: f'"uuid":"{id_}"'.encode() in ends)
+    marked = _decode_lines(_read_marked_lines(catalogue, version), version.path)
+    titles = (entry for entry in marked if not isinstance(entry, ChainEntry))
+    title = title_from_parts(_decode_lines(_read_lines(catalogue, version), version.path), titles)
+    first = islice(_decode_lines(_read_lines(catalogue, version), version.path), _FIRST_ENTRIES)
+    project = next((entry.cwd for entry in first if isinstance(entry, ChainEntry) and entry.cwd), "")
+    if can_summary_replace(title.source) and (summaries := _find_summaries(catalogue)):
+        positions = _find_entries(catalogue, version, {ref.leaf for ref in summaries})
+        text = choose_summary(summaries, positions, version.path)
+        return SessionTitle(shorten_title(text) if text else title.text, project)
     return SessionTitle(title.text, project)
 
 
-def _read_tail(catalogue: Catalogue, pieces: list[str]) -> bytes:
-    tail = b""
-    for hash_ in reversed(pieces):
-        tail = catalogue.piece(hash_) + tail
-        if len(tail) >= _LAST_BYTES:
-            break
-    return tail
+def _find_summaries(catalogue: Catalogue) -> list[SummaryRef]:
+    """The summaries in all sessions of the keep. Each titles the session that has the entry it names."""
+    if _find_summaries not in catalogue.memo:
+        from threadline.parse import summary_ref  # noqa: PLC0415 - as in _read_title
+
+        refs: list[SummaryRef] = []
+        for session, main in _mains_by_position(catalogue, list_sessions(catalogue)):
+            lines = (line for line in _read_marked_lines(catalogue, main) if _SUMMARY_MARKER in line)
+            entries = enumerate(_decode_lines(lines, main.path))
+            found = (summary_ref(entry, at, main.path, SessionId(session.id)) for at, entry in entries)
+            refs += (ref for ref in found if ref is not None)
+        catalogue.memo[_find_summaries] = refs
+    summaries: list[SummaryRef] = catalogue.memo[_find_summaries]
+    return summaries
+
+
+def _find_entries(catalogue: Catalogue, version: Version, ids: set[str]) -> dict[str, int]:
+    """The positions of the entries with these ids in the conversation of a transcript."""
+    from threadline.model.entries import ChainEntry  # noqa: PLC0415 - as in _read_title
+
+    encoded = {id_.encode() for id_ in ids}
+    lines = _select_lines(catalogue, version, lambda data: not encoded.isdisjoint(_UUIDS.findall(data)))
+    positions: dict[str, int] = {}
+    for at, entry in enumerate(_decode_lines(lines, version.path)):
+        if isinstance(entry, ChainEntry) and entry.uuid in ids and not entry.is_agent:
+            positions[str(entry.uuid)] = at
+    return positions
+
+
+def _read_lines(catalogue: Catalogue, version: Version) -> Iterator[bytes]:
+    """The lines of a transcript, up to the first damaged piece; `verify` reports it."""
+    rest = b""
+    with suppress(Unreadable):
+        for data in catalogue.data(version):
+            *lines, rest = (rest + data).split(b"\n")
+            yield from lines
+    if rest:
+        yield rest
+
+
+def _read_marked_lines(catalogue: Catalogue, version: Version) -> list[bytes]:
+    """The lines that may have a title or a summary, up to the first damaged piece. Each transcript is read once."""
+    memo: dict[FileKey, list[bytes]] = catalogue.memo.setdefault(_read_marked_lines, {})
+    if version.key not in memo:
+        memo[version.key] = list(
+            _select_lines(catalogue, version, lambda data: any(marker in data for marker in _TITLE_MARKERS))
+        )
+    return memo[version.key]
+
+
+def _select_lines(catalogue: Catalogue, version: Version, matches: Callable[[bytes], bool]) -> Iterator[bytes]:
+    """The lines that match, up to the first damaged piece. A piece in which nothing matches is not split."""
+    rest = b""
+    with suppress(Unreadable):
+        for data in catalogue.data(version):
+            whole, _, rest = (rest + data).rpartition(b"\n")
+            if matches(whole):
+                yield from filter(matches, whole.split(b"\n"))
+    if matches(rest):
+        yield rest
 
 
 def _decode_lines(lines: Iterable[bytes], path: str) -> Iterator[Entry]:
@@ -548,3 +607,46 @@ def _decode_lines(lines: Iterable[bytes], path: str) -> Iterator[Entry]:
     for line in lines:
         with suppress(ValueError, RecursionError):
             yield decode_object(line, Place(path))[0]
+
+
+_LAST_TIMES = 20
+"""How many of the last entries are read to find the last time: they are nearly in order."""
+
+
+class _TimedRow(Struct):
+    """The parts of an entry that say when something was last said."""
+
+    timestamp: str | None = None
+    uuid: str | None = None
+
+
+def sort_by_last_entry(catalogue: Catalogue, sessions: Iterable[KeptSession]) -> list[KeptSession]:
+    """Sort sessions as `threadline list` does: by the time of the last entry, newest first; without one, by mtime.
+
+    The mtime alone is not enough: the files of a copied home may all have the same.
+    """
+    mains = _mains_by_position(catalogue, sessions)
+    dated = [(_last_time(catalogue, main) or session.modified, main.path, session) for session, main in mains]
+    return [session for *_, session in sorted(dated, key=lambda item: item[:2], reverse=True)]
+
+
+def _last_time(catalogue: Catalogue, version: Version) -> datetime | None:
+    """The time of the last entry of a transcript; None if it has none, or is damaged."""
+    pieces = [hash_ for part in ([span.version for span in version.spans] or [version]) for hash_ in part.pieces]
+    times: list[datetime] = []
+    rest = b""
+    with suppress(Unreadable):
+        for hash_ in reversed(pieces):
+            rest, *lines = (catalogue.piece(hash_) + rest).split(b"\n")
+            times += _times_from_end(lines)
+            if times:
+                return max(times)
+        times += _times_from_end([rest])
+    return max(times, default=None)
+
+
+def _times_from_end(lines: list[bytes]) -> Iterator[datetime]:
+    """The times of the last entries among some lines."""
+    rows = (_decode_json(line, _TimedRow) for line in reversed(lines))
+    stamps = (parse_timestamp(row.timestamp) for row in rows if row is not None and row.uuid is not None)
+    return islice((time for time in stamps if time is not None), _LAST_TIMES)

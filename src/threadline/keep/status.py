@@ -80,7 +80,7 @@ class KeptMachine(Struct, frozen=True):
     ended: str | None = None
 
 
-class LivingHome(Struct, frozen=True):
+class LiveHome(Struct, frozen=True):
     """An existing home, and its retention period."""
 
     path: str
@@ -109,7 +109,7 @@ class Status(Struct, frozen=True):
     stored: int
     forgotten: int
     machines: tuple[KeptMachine, ...]
-    homes: tuple[LivingHome, ...]
+    homes: tuple[LiveHome, ...]
     at_risk: tuple[AtRisk, ...]
     problems: tuple[str, ...]
     unseen: tuple[Problem, ...] = ()
@@ -160,9 +160,9 @@ def status_without_keep(homes: Sequence[Home]) -> Status:
     unseen: list[Problem] = []
     scans = [_HomeScan(home, _EmptyCatalogue(), "", unseen) for home in homes]
     risks = sorted((risk for scan in scans for risk in scan.at_risk()), key=_urgency)
-    living = tuple(scan.home() for scan in scans)
+    live = tuple(scan.home() for scan in scans)
     left_out = list_left_out(ForgottenFiles(), (), unseen)
-    return Status(0, 0, 0, 0, 0, 0, 0, 0, (), living, tuple(risks), (), tuple(unseen), left_out=left_out)
+    return Status(0, 0, 0, 0, 0, 0, 0, 0, (), live, tuple(risks), (), tuple(unseen), left_out=left_out)
 
 
 def list_forgotten_in_homes(catalogue: Catalogue, homes: Sequence[Home]) -> set[str]:
@@ -241,14 +241,14 @@ class _HomeScan:
         paths = (source.path for source, _status in self._files)
         self._sessions = {session for path in paths if is_session_transcript(path) and (session := _session_in(path))}
 
-    def home(self) -> LivingHome:
+    def home(self) -> LiveHome:
         """What the home contains."""
         paths = [source.path for source, _status in self._files]
         sessions = self._sessions
         mains = {session_of_main_transcript(path) for path in paths}
         size = sum(status.st_size for _source, status in self._files)
         home = str(self._home.path)
-        return LivingHome(home, self._period, len(sessions), len(self._files), size, len(sessions - mains))
+        return LiveHome(home, self._period, len(sessions), len(self._files), size, len(sessions - mains))
 
     def at_risk(self) -> Iterator[AtRisk]:
         """What is not kept in its current state, by session; files that belong to none one by one."""

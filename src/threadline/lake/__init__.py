@@ -1,9 +1,9 @@
 """The team lake: the sessions of many machines in a folder or bucket, as tables that any engine can query.
 
-`Bucket` is the storage. `create_lake` creates a lake with a `Policy`, and `push_sessions` uploads a machine's sessions
-by it (bronze). `build_lake` turns what was pushed into Iceberg tables (silver), on this machine or on Spark.
-`read_usage` returns the ledger of all machines, in which every message is counted once, and `table_files` the tables
-for DuckDB. `forget_sources` erases sessions and proves it.
+`create_lake` creates a lake with a `Policy`, in a `Bucket` of `threadline.storage`, and `push_sessions` uploads a
+machine's sessions by it (bronze). `build_lake` turns what was pushed into Iceberg tables (silver), on this machine or
+on Spark. `read_usage` returns the ledger of all machines, in which every message is counted once, and `table_files` the
+tables for DuckDB. `forget_sources` erases sessions and proves it.
 
 Nothing here runs unless a `threadline lake` command asks for it.
 """
@@ -17,6 +17,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.lake.bronze import (
         POLICIES,
+        FileVersion,
         LakeInfo,
         Policy,
         SegmentReader,
@@ -27,18 +28,41 @@ if TYPE_CHECKING:
         read_lake,
         read_machines,
     )
-    from threadline.lake.build import BuildResult, build_lake, remove_orphans
+    from threadline.lake.build import BuildResult, build_lake, compact_lake, remove_orphans
     from threadline.lake.catalogue import Catalogue, read_commit, register_tables
+    from threadline.lake.clickhouse import ChdbStore, LoadResult, clickhouse_ddl, load_script, search_statement
     from threadline.lake.erase import ForgetResult, all_sources, forget_sources, select_sources
     from threadline.lake.push import PolicyNotAccepted, PushOptions, PushResult, default_person, push_sessions
-    from threadline.lake.queries import LAKE_KEYS, check_keys, read_usage, search_query, table_files, write_teams
-    from threadline.lake.storage import Bucket
+    from threadline.lake.queries import (
+        LAKE_KEYS,
+        LakeUsage,
+        TextSearch,
+        check_encoding,
+        check_keys,
+        parse_words,
+        query_on_engine,
+        read_teams,
+        read_usage,
+        table_files,
+        write_teams,
+    )
+    from threadline.lake.reader import (
+        SESSION_ORDERS,
+        LakeHit,
+        LakeOrigin,
+        LakeReader,
+        LakeSession,
+        LakeState,
+        SessionFilter,
+        search_lake,
+    )
     from threadline.lake.tables import TABLES, table_columns
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "bronze": [
+            "FileVersion",
             "LakeInfo",
             "POLICIES",
             "Policy",
@@ -50,12 +74,34 @@ __getattr__ = lazy_exports(
             "read_lake",
             "read_machines",
         ],
-        "build": ["BuildResult", "build_lake", "remove_orphans"],
+        "build": ["BuildResult", "build_lake", "compact_lake", "remove_orphans"],
         "catalogue": ["Catalogue", "read_commit", "register_tables"],
+        "clickhouse": ["ChdbStore", "LoadResult", "clickhouse_ddl", "load_script", "search_statement"],
         "erase": ["ForgetResult", "all_sources", "forget_sources", "select_sources"],
         "push": ["PolicyNotAccepted", "PushOptions", "PushResult", "default_person", "push_sessions"],
-        "queries": ["LAKE_KEYS", "check_keys", "read_usage", "search_query", "table_files", "write_teams"],
-        "storage": ["Bucket"],
+        "queries": [
+            "LAKE_KEYS",
+            "LakeUsage",
+            "TextSearch",
+            "check_encoding",
+            "check_keys",
+            "parse_words",
+            "query_on_engine",
+            "read_teams",
+            "read_usage",
+            "table_files",
+            "write_teams",
+        ],
+        "reader": [
+            "LakeHit",
+            "LakeOrigin",
+            "LakeReader",
+            "LakeSession",
+            "LakeState",
+            "SESSION_ORDERS",
+            "SessionFilter",
+            "search_lake",
+        ],
         "tables": ["TABLES", "table_columns"],
     },
 )

@@ -9,10 +9,14 @@ erased by deleting objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
+from pathlib import Path
 from uuid import uuid4
 
 import msgspec
@@ -20,13 +24,15 @@ import zstandard
 from msgspec import Struct
 
 from threadline.errors import BadQuery, NotFound, Unreadable
-from threadline.lake.storage import Bucket
+from threadline.storage import Bucket
 
 LAKE_VERSION = 1
 LAKE_FILE = "lake.json"
 BATCHES, DATA, FORGOTTEN = "bronze/batches", "bronze/data", "bronze/forgotten"
 _LEVEL = 9
+_READERS = 8
 _ID_LENGTH = 16
+_FILE_NAME = re.compile(r"[^\\\x00:]+" if os.name == "nt" else r"[^\x00]+")
 
 
 class Policy(StrEnum):
@@ -82,6 +88,21 @@ class FileVersion(Struct, frozen=True, omit_defaults=True):
     mtime_ns: int
     stamp: tuple[int, int]
     segments: tuple[Segment, ...]
+
+    def path_below(self, home: Path) -> Path:
+        """Where the file is in a home on this machine.
+
+        Raises:
+            Unreadable: its path leads out of the home.
+        """
+        parts = self.path.split("/")
+        if any(part in {"", ".", ".."} or not _FILE_NAME.fullmatch(part) for part in parts):
+            raise Unreadable(
+                f"The lake has a file with the path {self.path!r}, which leads out of its home. Find out who pushed it,"
+                " then forget that session: threadline lake forget --session"
+                f" {self.session}"
+            )
+        return home.joinpath(*parts)
 
 
 class Batch(Struct, frozen=True):
@@ -240,6 +261,16 @@ def read_batch(bucket: Bucket, machine: str, number: int) -> Batch:
     return batch
 
 
+def read_batches(bucket: Bucket, machine: str, numbers: Iterable[int]) -> list[Batch]:
+    """Read the lists of batches, several at the same time.
+
+    Raises:
+        Unreadable: one is damaged, or of a newer version.
+    """
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(lambda number: read_batch(bucket, machine, number), numbers))
+
+
 def encode_batch(batch: Batch) -> bytes:
     """Encode the list of a batch."""
     return compress(msgspec.json.encode(batch))
@@ -264,7 +295,10 @@ def group_sources(batches: Iterable[Batch]) -> dict[str, Source]:
 
 
 class MachineStatus(Struct, frozen=True):
-    """What one machine has pushed. `bytes` is the size of its files, uncompressed."""
+    """What one person has pushed from one machine. `bytes` is the size of the files, uncompressed.
+
+    `built` is how many of the batches are in the tables.
+    """
 
     person: str
     machine: str
@@ -274,20 +308,34 @@ class MachineStatus(Struct, frozen=True):
     bytes: int
     batches: int
     pushed: str
+    built: int
 
 
-def read_machines(bucket: Bucket) -> list[MachineStatus]:
-    """What each machine has pushed, sorted by person."""
+def read_machines(bucket: Bucket, built: Mapping[str, int]) -> list[MachineStatus]:
+    """What each person has pushed from each machine, sorted. `built` are the last batches that the tables contain."""
     rows = []
     for machine, numbers in list_batches(bucket).items():
-        batches = [read_batch(bucket, machine, number) for number in numbers]
+        of_person: dict[str, list[Batch]] = {}
+        batches = read_batches(bucket, machine, numbers)
+        for batch in batches:
+            if batch.person:  # else, all of it was forgotten
+                of_person.setdefault(batch.person, []).append(batch)
         sources = group_sources(batches).values()
-        files = sum(len(source.files) for source in sources)
-        size = sum(source.size for source in sources)
-        last = batches[-1]
-        rows.append(
-            MachineStatus(last.person, machine, last.label, len(sources), files, size, len(batches), last.pushed)
-        )
+        for person, pushed in of_person.items():
+            own = [source for source in sources if source.person == person]
+            rows.append(
+                MachineStatus(
+                    person,
+                    machine,
+                    pushed[-1].label,
+                    len(own),
+                    sum(len(source.files) for source in own),
+                    sum(source.size for source in own),
+                    len(pushed),
+                    pushed[-1].pushed,
+                    sum(batch.number <= built.get(machine, 0) for batch in pushed),
+                )
+            )
     return sorted(rows, key=lambda row: (row.person, row.machine))
 
 

@@ -12,23 +12,48 @@ that want one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, date, datetime
+from functools import wraps
+from itertools import count
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from threadline import __version__
 from threadline.errors import BadQuery, Unreadable
-from threadline.lake.storage import Bucket
-from threadline.lake.tables import TABLES, arrow_schema, table_columns
+from threadline.lake.bronze import make_id
+from threadline.lake.tables import (
+    SILVER,
+    STATISTICS_COLUMNS,
+    TABLES,
+    Removal,
+    arrow_schema,
+    column_names,
+    encode_rows,
+    sort_rows,
+    table_columns,
+)
 from threadline.model.tables import DECIMAL_DIGITS, DECIMAL_PLACES, import_library
+from threadline.storage import Bucket
 
-SILVER, COMMITS = "silver", "silver/commits"
+COMMITS = f"{SILVER}/commits"
 NAMESPACE = "threadline"
 _COMMIT_VERSION = 1
+_MAX_ERROR = 300
+_EPOCH = date(1970, 1, 1)
+_READERS = 8
+_MAX_ATTEMPTS = 20
+_KEPT_SNAPSHOTS = 20
+_MAX_MANIFESTS = 20
+_SMALL_BYTES = 8 * 1024 * 1024
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_MAX_SMALL_FILES = 8
+"""So many small files of a day are merged."""
 
 
 class Commit(Struct, frozen=True):
@@ -73,6 +98,29 @@ def read_commit(bucket: Bucket) -> Commit | None:
     return commit
 
 
+def reports_storage_errors(function: Callable[Concatenate[Bucket, _P], _R]) -> Callable[Concatenate[Bucket, _P], _R]:
+    """Decorate a function of a bucket: errors of the storage in pyiceberg and pyarrow become sentences."""
+
+    @wraps(function)
+    def report(bucket: Bucket, /, *args: _P.args, **options: _P.kwargs) -> _R:
+        try:
+            return function(bucket, *args, **options)
+        except FileNotFoundError as error:
+            if error.filename is not None:
+                raise
+            reason = " ".join(str(error).split())[:_MAX_ERROR].rstrip(".")
+            raise Unreadable(
+                f"A file of the tables is missing: {reason}. Run: threadline lake build {bucket.uri} --rebuild"
+            ) from None
+        except OSError as error:
+            # Not of the storage: an error about another file, or a reader that closed the pipe.
+            if error.filename is not None or isinstance(error, BrokenPipeError):
+                raise
+            raise bucket.refusal(error) from None
+
+    return report
+
+
 class Catalogue:
     """The tables of a lake as of a commit. Changes are visible here at once, and to others once they are published."""
 
@@ -98,47 +146,247 @@ class Catalogue:
                     schema,
                     location=self.bucket.location(f"{SILVER}/{name}"),
                     partition_spec=spec,
-                    properties={"commit.manifest-merge.enabled": "true"},
+                    properties=_table_properties(name, schema),
                 )
         return self._tables[name]
 
     def replace_rows(
-        self, name: str, column: str, values: Sequence[Any], files: Sequence[str], properties: Mapping[str, str]
+        self, name: str, files: Sequence[str], properties: Mapping[str, str], removal: Removal | None = None
     ) -> None:
-        """Remove the rows with these values in a column, and add files, in one transaction."""
-        expressions = import_library("pyiceberg.expressions", "lake")
-        table = self.table(name)
-        with _quiet(), table.transaction() as transaction:
-            if values and table.current_snapshot() is not None:
-                transaction.delete(expressions.In(column, values), snapshot_properties=dict(properties))
-            if files:
-                locations = [self.bucket.location(path) for path in files]
-                transaction.add_files(locations, snapshot_properties=dict(properties))
+        """Remove rows, and add files, in one transaction. Files without rows to remove stay as they are."""
+        gone: list[Any] = []
+        rest: list[str] = []
+        if removal is not None and removal.values:
+            for data_file in self._files_with(name, removal):
+                gone.append(data_file)
+                rest += self._write_rest(name, data_file, removal)
+        self._exchange(name, gone, rest, files, properties)
 
-    def scan(self, name: str, columns: Sequence[str], row_filter: Any = None) -> Any:
-        """Rows of a table as an Arrow table."""
+    def _files_with(self, name: str, removal: Removal) -> Iterator[Any]:
+        """The files that have rows to remove."""
+        compute = import_library("pyarrow.compute", "lake")
         pa = import_library("pyarrow", "lake")
-        table = self.table(name)
-        if table.current_snapshot() is None:
-            fields = [arrow_schema(name).field(column) for column in columns]
-            return pa.schema(fields).empty_table()
-        arguments = {"row_filter": row_filter} if row_filter is not None else {}
-        with _quiet():
-            return table.scan(selected_fields=tuple(columns), **arguments).to_arrow()
+        values = pa.array(removal.values, arrow_schema(name).field(removal.column).type)
+        for data_file in self.data_files(name, removal.days):
+            column = self._read_file(name, data_file.file_path, [removal.column]).column(0)
+            if compute.any(compute.is_in(column, values)).as_py():
+                yield data_file
 
-    def data_files(self, name: str) -> list[str]:
-        """The paths of the files that a table consists of."""
-        with _quiet():
-            tasks = self.table(name).scan().plan_files() if self.table(name).current_snapshot() is not None else ()
-            return sorted(filter(None, (self.bucket.path_of(task.file.file_path) for task in tasks)))
+    def _write_rest(self, name: str, data_file: Any, removal: Removal) -> Iterator[str]:
+        """Write the rows of a file that stay to another file."""
+        compute = import_library("pyarrow.compute", "lake")
+        pa = import_library("pyarrow", "lake")
+        rows = self._read_file(name, data_file.file_path)
+        values = pa.array(removal.values, rows.schema.field(removal.column).type)
+        rest = rows.filter(compute.invert(compute.is_in(rows.column(removal.column), values)))
+        if rest.num_rows:
+            yield self._write_file(name, rest, make_id(data_file.file_path, *map(str, removal.values)))
+
+    def _write_file(self, name: str, rows: Any, id_: str) -> str:
+        day = rows.column("day")[0].as_py()
+        path = f"{SILVER}/{name}/data/day={day}/{id_}.parquet"
+        self.bucket.put(path, encode_rows(name, rows))
+        return path
+
+    def _read_file(self, name: str, location: str, columns: Sequence[str] | None = None) -> Any:
+        """The rows of a file, or some columns of it."""
+        pa = import_library("pyarrow", "lake")
+        parquet = import_library("pyarrow.parquet", "lake")
+        names = columns if columns is not None else arrow_schema(name).names
+        schema = pa.schema([arrow_schema(name).field(column) for column in names])
+        with self.table(name).io.new_input(location).open() as stream:
+            return parquet.ParquetFile(stream).read(columns=names).select(names).cast(schema)
+
+    def _exchange(
+        self, name: str, gone: Sequence[Any], rest: Sequence[str], files: Sequence[str], properties: Mapping[str, str]
+    ) -> None:
+        """Replace files by others that have the rest of their rows, and add files."""
+        if not gone and not files:
+            return
+        errors = import_library("pyiceberg.exceptions", "lake")
+        for attempt in count(1):
+            try:
+                self._commit_files(name, gone, rest, files, properties)
+            except errors.ValidationException:
+                # pyiceberg evaluates manifests in threads that share a variable, and then may miss a file to delete.
+                # It notices that before anything is changed.
+                if attempt == _MAX_ATTEMPTS:
+                    raise
+            else:
+                return
+
+    def _commit_files(
+        self, name: str, gone: Sequence[Any], rest: Sequence[str], files: Sequence[str], properties: Mapping[str, str]
+    ) -> None:
+        with _quiet(), self.table(name).transaction() as transaction:
+            if gone:
+                with transaction.update_snapshot(snapshot_properties=dict(properties)).overwrite() as snapshot:
+                    for data_file in gone:
+                        snapshot.delete_data_file(data_file)
+                    for data_file in self._describe_files(name, rest):
+                        snapshot.append_data_file(data_file)
+            if files:
+                with transaction.update_snapshot(snapshot_properties=dict(properties)).merge_append() as snapshot:
+                    for data_file in self._describe_files(name, files):
+                        snapshot.append_data_file(data_file)
+
+    def _describe_files(self, name: str, paths: Sequence[str]) -> Iterator[Any]:
+        """New files of a table as `pyiceberg.manifest.DataFile`.
+
+        `Transaction.add_files` does the same. It also compares the schema of every file with the table's, which takes
+        longer than all the rest: these files have the schema that they were written with.
+        """
+        io = import_library("pyiceberg.io.pyarrow", "lake")
+        parquet = import_library("pyarrow.parquet", "lake")
+        manifest = import_library("pyiceberg.manifest", "lake")
+        table = self.table(name)
+        schema = table.schema()
+        plan = io.compute_statistics_plan(schema, table.properties)
+        columns = io.parquet_path_to_id_mapping(schema)
+
+        def read_footer(path: str) -> tuple[int, Any]:
+            with table.io.new_input(self.bucket.location(path)).open() as stream:
+                return stream.size(), parquet.read_metadata(stream)
+
+        with ThreadPoolExecutor(_READERS) as pool:
+            for path, (size, footer) in zip(paths, pool.map(read_footer, paths), strict=True):
+                statistics = io.data_file_statistics_from_parquet_metadata(footer, plan, columns)
+                yield manifest.DataFile.from_args(
+                    content=manifest.DataFileContent.DATA,
+                    file_path=self.bucket.location(path),
+                    file_format=manifest.FileFormat.PARQUET,
+                    partition=statistics.partition(table.spec(), schema),
+                    file_size_in_bytes=size,
+                    sort_order_id=None,
+                    spec_id=table.metadata.default_spec_id,
+                    equality_ids=None,
+                    key_metadata=None,
+                    **statistics.to_serialized_dict(),
+                )
+
+    def compact(self, name: str, days: Collection[date] | None = None) -> list[str]:
+        """Merge the small files of days that have many, of all days by default; return the paths of the new files."""
+        pa = import_library("pyarrow", "lake")
+        small: dict[int, list[Any]] = {}
+        for data_file in self.data_files(name, days):
+            if data_file.file_size_in_bytes < _SMALL_BYTES:
+                small.setdefault(data_file.partition[0], []).append(data_file)
+        gone: list[Any] = []
+        merged: list[str] = []
+        for files in small.values():
+            if len(files) < _MAX_SMALL_FILES:
+                continue
+            files.sort(key=lambda file: str(file.file_path))
+            rows = sort_rows(pa.concat_tables([self._read_file(name, file.file_path) for file in files]))
+            merged.append(self._write_file(name, rows, make_id(*(file.file_path for file in files))))
+            gone += files
+        self._exchange(name, gone, merged, [], {"threadline.compacted": str(len(gone))})
+        return merged
+
+    def scan(self, name: str, columns: Sequence[str], days: Collection[date] | None = None) -> Any:
+        """The rows of a table, or those of some days, as an Arrow table."""
+        return self.read_files(name, [file.file_path for file in self.data_files(name, days)], columns)
+
+    def find_rows(
+        self,
+        name: str,
+        columns: Sequence[str],
+        column: str,
+        values: Collection[Any],
+        days: Collection[date] | None = None,
+    ) -> list[dict[str, Any]]:
+        """The rows with one of these values in a column, of all days or some. Only they are in memory together."""
+        if not values:
+            return []
+        compute = import_library("pyarrow.compute", "lake")
+        pa = import_library("pyarrow", "lake")
+        wanted = pa.array(list(values), arrow_schema(name).field(column).type)
+
+        def find(data_file: Any) -> list[dict[str, Any]]:
+            rows = self._read_file(name, data_file.file_path, columns)
+            return list(rows.filter(compute.is_in(rows.column(column), wanted)).to_pylist())
+
+        with ThreadPoolExecutor(_READERS) as pool:
+            return [row for rows in pool.map(find, self.data_files(name, days)) for row in rows]
+
+    def read_files(self, name: str, locations: Sequence[str], columns: Sequence[str]) -> Any:
+        """The rows of some files of a table as an Arrow table."""
+        pa = import_library("pyarrow", "lake")
+        schema = pa.schema([arrow_schema(name).field(column) for column in columns])
+        with ThreadPoolExecutor(_READERS) as pool:
+            parts = pool.map(lambda location: self._read_file(name, location, columns), locations)
+            return pa.concat_tables([schema.empty_table(), *parts])
+
+    def data_files(self, name: str, days: Collection[date] | None = None) -> list[Any]:
+        """The files of a table, or of some days, as `pyiceberg.manifest.DataFile`.
+
+        Not by a scan with a filter: that takes a hundred times longer for many days.
+        """
+        table = self.table(name)
+        snapshot = table.current_snapshot()
+        numbers = {(day - _EPOCH).days for day in days} if days is not None else None
+        if snapshot is None or (numbers is not None and not numbers):
+            return []
+        return [
+            entry.data_file
+            for manifest in snapshot.manifests(table.io)
+            if numbers is None or _may_contain(manifest, numbers)
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+            if numbers is None or entry.data_file.partition[0] in numbers
+        ]
+
+    def data_paths(self, name: str) -> list[str]:
+        """The paths of all files of a table, sorted."""
+        return sorted(filter(None, (self.bucket.path_of(file.file_path) for file in self.data_files(name))))
 
     def expire_snapshots(self) -> None:
         """Remove every state of the tables but the current one. The files of the others become orphans."""
         for name in TABLES:
             table = self.table(name)
-            current = table.current_snapshot()
-            old = [snapshot.snapshot_id for snapshot in table.snapshots() if snapshot != current]
-            if old:
+            if table.current_snapshot() is None:
+                continue
+            with _quiet():
+                # Manifests list deleted files, with the least and greatest value of each column. The next state of a
+                # table does without them.
+                table.append(arrow_schema(name).empty_table())
+                current = table.current_snapshot()
+                old = [snapshot.snapshot_id for snapshot in table.snapshots() if snapshot != current]
+                table.maintenance.expire_snapshots().by_ids(old).commit()
+
+    def has_deleted_files(self, name: str) -> bool:
+        """Whether the metadata of a table still describes files that were deleted from it."""
+        table = self.table(name)
+        return any(
+            entry.status == entry.status.DELETED
+            for snapshot in table.snapshots()
+            for manifest in snapshot.manifests(table.io)
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+        )
+
+    def check_version(self) -> None:
+        """Check that this version of threadline can add rows to the tables.
+
+        Raises:
+            Unreadable: another version has built them.
+        """
+        if self._commit is None:
+            return
+        columns = {name: column_names(name) for name in self._commit.tables if name in TABLES}
+        stored = {name: [field.name for field in self.table(name).schema().fields] for name in columns}
+        if self._commit.parser_version != __version__ or len(columns) < len(TABLES) or stored != columns:
+            raise Unreadable(
+                f"The tables of {self.bucket.uri!r} were built by another version of threadline"
+                f" ({self._commit.parser_version}; this is {__version__}). They can still be queried. To change them,"
+                f" build everything again: threadline lake build {self.bucket.uri} --rebuild"
+            )
+
+    def limit_snapshots(self) -> None:
+        """Expire snapshots if there are many: each commit writes the list of all of them again."""
+        for name in TABLES:
+            table = self.table(name)
+            snapshots = sorted(table.snapshots(), key=lambda snapshot: snapshot.sequence_number or 0)
+            if len(snapshots) > 2 * _KEPT_SNAPSHOTS:
+                old = [snapshot.snapshot_id for snapshot in snapshots[:-_KEPT_SNAPSHOTS]]
                 with _quiet():
                     table.maintenance.expire_snapshots().by_ids(old).commit()
 
@@ -158,20 +406,18 @@ class Catalogue:
 
 def referenced_files(catalogue: Catalogue) -> set[str]:
     """The paths of all files that the tables of a catalogue need: data, manifests and metadata."""
-    paths: set[str | None] = set()
-    bucket = catalogue.bucket
+    locations: set[str] = set()
     for name in TABLES:
         table = catalogue.table(name)
-        paths |= {bucket.path_of(table.metadata_location), *catalogue.data_files(name)}
+        locations.add(table.metadata_location)
         for snapshot in table.snapshots():
-            paths.add(bucket.path_of(snapshot.manifest_list))
-            paths |= {bucket.path_of(manifest.manifest_path) for manifest in snapshot.manifests(table.io)}
-            paths |= {
-                bucket.path_of(entry.data_file.file_path)
-                for manifest in snapshot.manifests(table.io)
-                for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
-            }
-    return {path for path in paths if path is not None}
+            locations.add(snapshot.manifest_list)
+            for manifest in snapshot.manifests(table.io):
+                if manifest.manifest_path not in locations:
+                    locations.add(manifest.manifest_path)
+                    entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+                    locations |= {entry.data_file.file_path for entry in entries}
+    return {path for path in map(catalogue.bucket.path_of, locations) if path is not None}
 
 
 def register_tables(commit: Commit, name: str) -> list[str]:
@@ -179,13 +425,24 @@ def register_tables(commit: Commit, name: str) -> list[str]:
 
     Raises:
         BadQuery: there is no such catalogue.
+        Unreadable: it cannot be reached, or refuses.
     """
     catalog_module = import_library("pyiceberg.catalog", "lake")
     errors = import_library("pyiceberg.exceptions", "lake")
+    database_errors = import_library("sqlalchemy.exc", "lake")
     try:
-        catalog = catalog_module.load_catalog(name)
-    except (errors.RESTError, ValueError) as error:
+        return _register_tables(commit, catalog_module.load_catalog(name))
+    except (errors.RESTError, errors.NotInstalledError, ImportError, OSError, database_errors.SQLAlchemyError) as error:
+        reason = " ".join(str(error).split())[:_MAX_ERROR].rstrip(".")
+        raise Unreadable(
+            f"The catalogue {name!r} cannot be used: {reason}. The lake itself is built; run the command again to"
+            " register its tables."
+        ) from None
+    except ValueError as error:
         raise BadQuery(f"There is no catalogue {name!r}: {error}. Configure it in ~/.pyiceberg.yaml.") from None
+
+
+def _register_tables(commit: Commit, catalog: Any) -> list[str]:
     catalog.create_namespace_if_not_exists(NAMESPACE)
     registered = []
     for table, location in commit.tables.items():
@@ -212,14 +469,14 @@ def _iceberg_schema(name: str) -> tuple[Any, Any]:
         "timestamp": types.TimestamptzType(),
         "amount": types.DecimalType(DECIMAL_DIGITS, DECIMAL_PLACES),
     }
+    element_types = {"keys": types.StringType(), "days": types.DateType()}
     columns = table_columns(name)
+    numbers = count(len(columns) + 1)
     fields = []
     for number, (column, kind, comment) in enumerate(columns, 1):
-        type_ = (
-            types.ListType(len(columns) + 1, types.StringType(), element_required=False)
-            if kind == "keys"
-            else iceberg_types[kind]
-        )
+        type_ = iceberg_types.get(kind)
+        if type_ is None:
+            type_ = types.ListType(next(numbers), element_types[kind], element_required=False)
         fields.append(types.NestedField(number, column, type_, required=False, doc=comment))
     day = next(field for field in fields if field.name == "day")
     spec = partitioning.PartitionSpec(
@@ -228,16 +485,31 @@ def _iceberg_schema(name: str) -> tuple[Any, Any]:
     return schemas.Schema(*fields), spec
 
 
+def _may_contain(manifest: Any, days: Collection[int]) -> bool:
+    """Whether a manifest may list files of these days, which are numbers since 1970."""
+    (day,) = manifest.partitions or (None,)
+    if day is None or day.lower_bound is None or day.upper_bound is None:
+        return True
+    first, last = (int.from_bytes(bound, "little", signed=True) for bound in (day.lower_bound, day.upper_bound))
+    return any(first <= number <= last for number in days)
+
+
+def _table_properties(name: str, schema: Any) -> dict[str, str]:
+    columns = STATISTICS_COLUMNS & set(arrow_schema(name).names)
+    return {
+        "write.metadata.metrics.default": "none",
+        **{f"write.metadata.metrics.column.{column}": "truncate(16)" for column in sorted(columns)},
+        # Columns of files are found by their names.
+        "schema.name-mapping.default": schema.name_mapping.model_dump_json(),
+        "commit.manifest-merge.enabled": "true",
+        "commit.manifest.min-count-to-merge": str(_MAX_MANIFESTS),
+        "write.metadata.previous-versions-max": str(_KEPT_SNAPSHOTS),
+    }
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence warnings about deletes that match nothing and about settings of other libraries."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def split_by_day(table: Any) -> Iterable[tuple[str, Any]]:
-    """The rows of each day of an Arrow table."""
-    compute = import_library("pyarrow.compute", "lake")
-    for day in sorted(set(table.column("day").to_pylist())):
-        yield day.isoformat(), table.filter(compute.equal(table.column("day"), day))

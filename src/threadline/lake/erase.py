@@ -3,14 +3,15 @@
 A fork copies the history of its session, so its transcript has entries of both. Such sessions are forgotten together
 or not at all; otherwise the bytes would remain in the copy.
 
-Every step can be repeated: if `forget` is interrupted, run it again.
+Sessions are marked as forgotten first, so that running pushes and builds withdraw them. The lists of batches, from
+which sessions are selected, are rewritten last: if `forget` is interrupted, run it again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from io import BytesIO
 
 from msgspec import Struct
@@ -28,15 +29,23 @@ from threadline.lake.bronze import (
     group_sources,
     list_batches,
     make_id,
-    read_batch,
+    read_batches,
     read_lake,
 )
-from threadline.lake.build import update_charges
-from threadline.lake.catalogue import SILVER, Catalogue, Commit, commit_path, read_commit, referenced_files
-from threadline.lake.storage import Bucket
-from threadline.lake.tables import CHARGES, SIGHTINGS, TABLES
+from threadline.lake.build import days_of, find_affected, update_charges, update_copies, without_sources
+from threadline.lake.catalogue import (
+    Catalogue,
+    Commit,
+    commit_path,
+    read_commit,
+    referenced_files,
+    reports_storage_errors,
+)
+from threadline.lake.tables import CHARGES, SIGHTINGS, SILVER, TABLES, Removal
+from threadline.lake.titles import has_summaries, summarized_entries, update_titles
 from threadline.model.tables import import_library
 from threadline.model.text import count, join_some
+from threadline.storage import Bucket
 
 _MAX_ATTEMPTS = 5
 _ENTRY_ID = re.compile(rb'"uuid":\s*"([^"\\]{1,64})"')
@@ -53,10 +62,13 @@ class ForgetResult(Struct, frozen=True):
     checked_bytes: int
 
 
+@reports_storage_errors
 def select_sources(
     bucket: Bucket, *, sessions: Sequence[str] = (), person: str | None = None, before: datetime | None = None
 ) -> list[Source]:
-    """The sources to forget: of sessions by the start of their id, of a person, and last changed before a time.
+    """The sources to forget: of sessions by the start of their id, of a person, and ended before a time.
+
+    A session ended with its last entry. Without times, or before it is built, its files' mtime counts.
 
     Raises:
         NotFound: nothing matches.
@@ -67,16 +79,31 @@ def select_sources(
         raise BadQuery("Say what to forget: --session ID, --person NAME or --before WHEN.")
     everything = all_sources(bucket)
     ids = {_full_id(start, {source.session for source in everything}) for start in sessions}
+    ends = _last_entries(bucket) if before is not None else {}
     selected = [
         source
         for source in everything
         if (not sessions or source.session in ids)
         and (person is None or source.person == person)
-        and (before is None or max(file.mtime_ns for file in source.files) < before.timestamp() * 10**9)
+        and (before is None or (ends.get(source.id) or _modified(source)) < before)
     ]
     if not selected:
         raise NotFound(f"Nothing in {bucket.uri!r} matches. `threadline lake status {bucket.uri}` lists people.")
     return selected
+
+
+def _last_entries(bucket: Bucket) -> dict[str, datetime]:
+    """The time of each source's last entry."""
+    commit = read_commit(bucket)
+    if commit is None:
+        return {}
+    entries = Catalogue(bucket, commit).scan("entries", ("source", "timestamp"))
+    ends = entries.group_by("source").aggregate([("timestamp", "max")]).to_pylist()
+    return {row["source"]: row["timestamp_max"] for row in ends if row["timestamp_max"] is not None}
+
+
+def _modified(source: Source) -> datetime:
+    return datetime.fromtimestamp(max(file.mtime_ns for file in source.files) / 10**9, UTC)
 
 
 def all_sources(bucket: Bucket) -> list[Source]:
@@ -84,7 +111,7 @@ def all_sources(bucket: Bucket) -> list[Source]:
     return [
         source
         for machine, numbers in list_batches(bucket).items()
-        for source in group_sources(read_batch(bucket, machine, number) for number in numbers).values()
+        for source in group_sources(read_batches(bucket, machine, numbers)).values()
     ]
 
 
@@ -97,6 +124,7 @@ def _full_id(start: str, ids: Iterable[str]) -> str:
     raise NotFound(f"The lake has no session {start!r}.")
 
 
+@reports_storage_errors
 def forget_sources(bucket: Bucket, sources: Sequence[Source]) -> ForgetResult:
     """Forget sources: from bronze, from all tables and from earlier states of them. Then search every object.
 
@@ -108,13 +136,17 @@ def forget_sources(bucket: Bucket, sources: Sequence[Source]) -> ForgetResult:
     read_lake(bucket)
     ids = {source.id for source in sources}
     commit = _require_built(bucket)
-    uuids = _entry_ids(bucket, commit, ids) if commit is not None else set()
-    objects = [entry.path for source in sources for entry in bucket.list(f"{DATA}/{source.machine}/{source.id}")]
+    if commit is not None:
+        Catalogue(bucket, commit).check_version()
+    objects = [entry.path for source in sources for entry in bucket.list(f"{DATA}/{source.machine}/{source.id}/")]
+    uuids = _entry_ids(bucket, commit, ids, objects) if commit is not None else set()
     for session in {source.session for source in sources}:
         bucket.put(f"{FORGOTTEN}/{make_id(session)}", b"")
-    _rewrite_batches(bucket, ids)
     files = _rewrite_tables(bucket, ids) if commit is not None else 0
+    # Again, since a push may have added some before it read the marks.
+    objects = [entry.path for source in sources for entry in bucket.list(f"{DATA}/{source.machine}/{source.id}/")]
     bucket.delete(objects)
+    _rewrite_batches(bucket, ids)
     checked, size = prove_forgotten(bucket, ids, uuids)
     names = tuple(sorted({source.session for source in sources}))
     return ForgetResult(names, len(ids), len(objects), files, checked, size)
@@ -128,31 +160,48 @@ def _require_built(bucket: Bucket) -> Commit | None:
     return commit
 
 
-def _entry_ids(bucket: Bucket, commit: Commit, ids: set[str]) -> set[str]:
-    """The ids of the entries to forget.
+def _entry_ids(bucket: Bucket, commit: Commit, ids: set[str], objects: Iterable[str]) -> set[str]:
+    """The ids of the entries to forget, from the tables and, if those were rewritten already, from their objects.
 
     Raises:
-        BadQuery: sessions that stay have some of them.
+        BadQuery: sessions that stay have some of them, or of their messages.
     """
-    entries = Catalogue(bucket, commit).scan("entries", ("source", "uuid")).to_pylist()
-    uuids = {row["uuid"] for row in entries if row["source"] in ids and row["uuid"]}
-    others = {row["source"] for row in entries if row["source"] not in ids and row["uuid"] in uuids}
-    if others:
-        names = sorted({source.session for source in all_sources(bucket) if source.id in others})
+    entries = Catalogue(bucket, commit).scan("entries", ("source", "uuid", "message")).to_pylist()
+    own = [row for row in entries if row["source"] in ids]
+    uuids, messages = ({row[name] for row in own} - {None} for name in ("uuid", "message"))
+    for path in objects:
+        uuids |= _ids_in(decompress(bucket.get(path), path))
+    copied = [
+        row for row in entries if row["source"] not in ids and (row["uuid"] in uuids or row["message"] in messages)
+    ]
+    if copied:
+        shared_uuids, shared_messages = ({row[name] for row in copied} for name in ("uuid", "message"))
+        originals = [row for row in own if row["uuid"] in shared_uuids or row["message"] in shared_messages - {None}]
+        sources = {row["source"] for row in (*copied, *originals)}
+        others = {row["source"] for row in copied}
+        selected = [source for source in all_sources(bucket) if source.id in sources]
+        people = sorted({source.person for source in selected if source.id in others})
+        words = " ".join(f"--session {name}" for name in sorted({source.session for source in selected}))
         raise BadQuery(
-            f"{count(len(names), 'other session')} contain{'s' if len(names) == 1 else ''} copies of these entries, as"
-            f" forks do. Forget them as well: {' '.join(f'--session {name}' for name in names)}"
+            f"{count(len(others), 'other session')} ({join_some(people)}) contain{'s' if len(others) == 1 else ''}"
+            " copies of these entries, as forks do. Forget all of them together: threadline lake forget"
+            f" {bucket.uri} {words}"
         )
     return uuids
 
 
+def _ids_in(data: bytes) -> set[str]:
+    return {match.decode(errors="replace") for match in _ENTRY_ID.findall(data)}
+
+
 def _rewrite_batches(bucket: Bucket, ids: set[str]) -> None:
     for machine, numbers in list_batches(bucket).items():
-        for number in numbers:
-            batch = read_batch(bucket, machine, number)
+        for batch in read_batches(bucket, machine, numbers):
             files = tuple(file for file in batch.files if file.source not in ids)
             if len(files) < len(batch.files):
-                bucket.put(batch.path, encode_batch(replace(batch, files=files)))
+                # Without files, nobody needs to know who pushed it.
+                changed = replace(batch, files=files) if files else replace(batch, files=(), person="", label="")
+                bucket.put(batch.path, encode_batch(changed))
 
 
 def _rewrite_tables(bucket: Bucket, ids: set[str]) -> int:
@@ -164,11 +213,17 @@ def _rewrite_tables(bucket: Bucket, ids: set[str]) -> int:
         # Listed before publishing: a build that starts later writes files under other names.
         stored = [entry.path for entry in bucket.list(SILVER)]
         catalogue = Catalogue(bucket, commit)
-        before = catalogue.scan(SIGHTINGS, KEY_COLUMNS).to_pylist()
+        before = catalogue.scan(SIGHTINGS, KEY_COLUMNS)
+        removal = Removal("source", sorted(ids), days_of(before, ids))
         for table in TABLES:
             if table != CHARGES:
-                catalogue.replace_rows(table, "source", sorted(ids), [], {})
-        update_charges(bucket, catalogue, before, ids, {"threadline.forgotten": str(commit.number)})
+                catalogue.replace_rows(table, [], {}, removal)
+        properties = {"threadline.forgotten": str(commit.number)}
+        affected = find_affected(before, without_sources(before, ids), ids)
+        update_charges(catalogue, affected, properties)
+        update_copies(catalogue, affected, properties)
+        if has_summaries(before):
+            update_titles(catalogue, ids, summarized_entries(before, ids), properties)
         catalogue.expire_snapshots()
         published = catalogue.publish(commit.batches)
         if published is not None:
@@ -194,7 +249,7 @@ def prove_forgotten(bucket: Bucket, ids: set[str], uuids: set[str]) -> tuple[int
             raise _not_forgotten(bucket, entry.path)
         data = bucket.get(entry.path)
         if entry.path.endswith(".zst"):
-            found = {match.decode(errors="replace") for match in _ENTRY_ID.findall(decompress(data, entry.path))}
+            found = _ids_in(decompress(data, entry.path))
         elif entry.path.endswith(".parquet"):
             file = parquet.ParquetFile(BytesIO(data))
             columns = [name for name in ("source", "uuid") if name in file.schema_arrow.names]
@@ -204,11 +259,17 @@ def prove_forgotten(bucket: Bucket, ids: set[str], uuids: set[str]) -> tuple[int
             found = set()
         if found & (uuids | ids):
             raise _not_forgotten(bucket, entry.path)
+    commit = read_commit(bucket)
+    catalogue = Catalogue(bucket, commit)
+    for name in commit.tables if commit is not None else ():
+        if catalogue.has_deleted_files(name):
+            raise _not_forgotten(bucket, f"{SILVER}/{name}/metadata")
     return checked, size
 
 
 def _not_forgotten(bucket: Bucket, path: str) -> Unreadable:
-    return Unreadable(
-        f"{bucket.location(path)!r} still contains something of the forgotten sessions. Wait for running pushes and"
-        " builds, then run the command again."
-    )
+    advice = "Wait for running pushes and builds, then run the command again."
+    source = next((source for source in all_sources(bucket) if f"/{source.id}/" in path), None)
+    if source is not None:
+        advice = f"It was pushed meanwhile. Build, then forget it as well: --session {source.session}"
+    return Unreadable(f"{bucket.location(path)!r} still contains something of the forgotten sessions. {advice}")

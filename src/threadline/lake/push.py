@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from unicodedata import category
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from msgspec.structs import replace
 from threadline import __version__
 from threadline.errors import BadQuery, Unreadable
 from threadline.export import UnsafeExport, load_settings, redact_session
+from threadline.files import escape_path
 from threadline.find import SessionOwners, drop_shared_transcripts
 from threadline.home_files import open_transcript
 from threadline.keep import Machine
@@ -44,13 +46,14 @@ from threadline.lake.bronze import (
     latest_versions,
     list_batches,
     make_id,
-    read_batch,
+    read_batches,
     read_lake,
 )
-from threadline.lake.storage import Bucket
-from threadline.load import named_session
 from threadline.model.homes import Found, Transcript
+from threadline.model.text import is_utf8
+from threadline.parse import named_session
 from threadline.redact import Level, Settings
+from threadline.storage import Bucket
 
 BATCH_BYTES = 64 * 1024 * 1024
 """A batch ends with the session that exceeds this."""
@@ -97,7 +100,7 @@ class PushResult(Struct):
 
 
 class _LocalFile(Struct, frozen=True):
-    """A file to push: where it is, and how the lake will call it."""
+    r"""A file to push: where it is, and how the lake will call it. Bytes of names that are not text become `\xff`."""
 
     path: Path
     id: str
@@ -143,6 +146,7 @@ def push_sessions(
 
     Raises:
         NotFound: there is no lake.
+        BadQuery: the name of the person is not text.
         PolicyNotAccepted: the lake has a policy that was not accepted yet.
         Unreadable: the storage refuses, or an uploaded object does not match.
     """
@@ -156,6 +160,7 @@ class _Push:
     """One push: what the lake has from this machine, and the batch that is being collected."""
 
     def __init__(self, bucket: Bucket, machine: Machine, options: PushOptions) -> None:
+        _check_person(options.person)
         self._bucket = bucket
         self._info = read_lake(bucket)
         self._machine = machine
@@ -195,9 +200,8 @@ class _Push:
     def _read_batches(self) -> None:
         numbers = list_batches(self._bucket, self._machine.id).get(self._machine.id, [])
         known = {batch.number for batch in self._batches}
-        self._batches += [
-            read_batch(self._bucket, self._machine.id, number) for number in numbers if number not in known
-        ]
+        new = [number for number in numbers if number not in known]
+        self._batches += read_batches(self._bucket, self._machine.id, new)
         self._batches.sort(key=lambda batch: batch.number)
         self._latest = {
             id_: file
@@ -345,12 +349,32 @@ class _Push:
         if not self._bucket.create(batch.path, encode_batch(batch)):
             self._read_batches()
             return sessions
+        batch = self._withdraw_forgotten(batch)
+        files = batch.files
         self._batches.append(batch)
         self._latest |= {file.id: file for file in files}
         self.result.batches += 1
         self.result.files += len(files)
         self.result.sessions += len(sessions)
         return []
+
+    def _withdraw_forgotten(self, batch: Batch) -> Batch:
+        """Remove the sessions from a batch that were forgotten during this push.
+
+        `lake forget` marks a session before it reads the batches, and a push writes a batch before it reads the marks:
+        one of them sees what the other did.
+        """
+        self._forgotten = forgotten_sessions(self._bucket)
+        withdrawn = [file for file in batch.files if make_id(file.session) in self._forgotten]
+        if not withdrawn:
+            return batch
+        batch = replace(batch, files=tuple(file for file in batch.files if file not in withdrawn))
+        self._bucket.put(batch.path, encode_batch(batch))
+        objects = {segment.object for file in withdrawn for segment in file.segments}
+        self._bucket.delete(sorted(objects))
+        self._uploaded = {path: digest for path, digest in self._uploaded.items() if path not in objects}
+        self.result.forgotten += len({file.session for file in withdrawn})
+        return batch
 
     def _verify(self) -> None:
         """Read back what was uploaded."""
@@ -369,6 +393,14 @@ class _Push:
         listed = {segment.object for batch in self._batches for file in batch.files for segment in file.segments}
         needed = {segment.object for file in self._latest.values() for segment in file.segments}
         self._bucket.delete(sorted(listed - needed))
+
+
+def _check_person(person: str) -> None:
+    """Check the name of a person, which is stored with every row and printed in terminals."""
+    if not is_utf8(person):
+        raise BadQuery(f"The name '{escape_path(person)}' is not valid UTF-8. Use another: --person NAME.")
+    if any(category(character) == "Cc" for character in person):
+        raise BadQuery(f"The name {person!r} contains control characters. Use another: --person NAME.")
 
 
 def _redaction_settings(policy: Policy) -> Settings:
@@ -399,15 +431,9 @@ def _local_sessions(found: Iterable[Found], machine: Machine, problems: list[str
         group.insert(0 if transcript.is_main else len(group), transcript)
     for (home, folder, session), members in sorted(groups.items()):
         source = make_id(machine.id, home, folder, session)
-        # A file of another project's folder has that project's name, as in every report.
-        files = [
-            file
-            for transcript in members
-            for file in _files_of(
-                transcript, source, projects.get((transcript.home, transcript.folder), transcript.folder)
-            )
-        ]
-        yield _LocalSession(source, session, files[0].project, tuple(files))
+        project = projects.get((members[0].home, folder), folder)
+        files = [file for transcript in members for file in _files_of(transcript, source, project)]
+        yield _LocalSession(source, escape_path(session), escape_path(project), tuple(files))
 
 
 def _files_of(transcript: Transcript, source: str, project: str) -> Iterator[_LocalFile]:
@@ -421,9 +447,9 @@ def _files_of(transcript: Transcript, source: str, project: str) -> Iterator[_Lo
         yield _LocalFile(
             path,
             make_id(source, transcript.folder, *below),
-            transcript.home.name,
-            transcript.folder,
-            below,
-            project,
+            escape_path(transcript.home.name),
+            escape_path(transcript.folder),
+            tuple(map(escape_path, below)),
+            escape_path(project),
             (status.st_size, status.st_mtime_ns),
         )

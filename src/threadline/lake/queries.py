@@ -8,22 +8,31 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from threadline.account import KEY_DESCRIPTIONS, Ledger, Rates, shipped_rates
 from threadline.errors import BadQuery, NotFound
+from threadline.index import unique_names
 from threadline.lake.accounting import SIGHTING_COLUMNS, LakeLedger
-from threadline.lake.catalogue import Catalogue, Commit, read_commit
-from threadline.lake.storage import Bucket
-from threadline.lake.tables import SIGHTINGS, arrow_schema
+from threadline.lake.bronze import read_lake
+from threadline.lake.catalogue import Catalogue, Commit, read_commit, reports_storage_errors
+from threadline.lake.tables import SIGHTINGS, TABLES, TEXTS, arrow_schema
 from threadline.model.ledger import NONE, Charge
 from threadline.model.tables import import_library
+from threadline.model.text import is_utf8
+from threadline.storage import Bucket
 
 TEAMS_FILE = "teams.toml"
+_TOKEN = re.compile(r"(?<![^\x00-\x7f])(?<![a-z0-9])[a-z0-9]+(?![a-z0-9])(?![^\x00-\x7f])")
+_WORDS = re.compile(r'"([^"]+)"|(\S+)')
+_NO_WORD = r"[^a-z0-9\x{80}-\x{10FFFF}]"
 LAKE_KEYS = {"person": "who pushed the transcript", "team": "the team of that person"}
 """Keys of `lake usage --by` that a lake adds."""
 
@@ -39,14 +48,16 @@ def require_commit(bucket: Bucket) -> Commit:
     """The latest commit.
 
     Raises:
-        NotFound: nothing was built yet.
+        NotFound: there is no lake, or nothing was built yet.
     """
+    read_lake(bucket)
     commit = read_commit(bucket)
     if commit is None:
         raise NotFound(f"The tables of {bucket.uri!r} are not built yet. Run: threadline lake build {bucket.uri}")
     return commit
 
 
+@reports_storage_errors
 def read_usage(bucket: Bucket, rates: Rates | None = None) -> LakeUsage:
     """Read the ledger of all machines: every message counted once.
 
@@ -123,6 +134,7 @@ def parse_teams(data: bytes) -> dict[str, str]:
     return of_person
 
 
+@reports_storage_errors
 def table_files(bucket: Bucket, names: Iterable[str], folder: Path) -> dict[str, list[Path]]:
     """The Parquet files of tables, on this machine: those of a bucket are downloaded to a folder.
 
@@ -134,7 +146,7 @@ def table_files(bucket: Bucket, names: Iterable[str], folder: Path) -> dict[str,
     files: dict[str, list[Path]] = {}
     for name in names:
         paths = []
-        for number, path in enumerate(catalogue.data_files(name)):
+        for number, path in enumerate(catalogue.data_paths(name)):
             if bucket.is_local:
                 paths.append(bucket.folder / path)
                 continue
@@ -149,20 +161,129 @@ def table_files(bucket: Bucket, names: Iterable[str], folder: Path) -> dict[str,
     return files
 
 
-def search_query(
-    words: Iterable[str], *, person: str | None, project: str | None, limit: int
-) -> tuple[str, list[object]]:
-    """The SELECT that finds the texts with all of these words, newest first, and its parameters."""
-    parameters: list[object] = [word.lower() for word in words]
-    conditions = ["contains(lower(text), ?)"] * len(parameters)
-    if person is not None:
-        conditions.append("person = ?")
-        parameters.append(person)
-    if project is not None:
-        conditions.append("contains(lower(project), ?)")
-        parameters.append(project.lower())
-    query = (
-        "SELECT timestamp, person, project, session, transcript, line, field, text FROM texts"  # noqa: S608 - the conditions are constants, all values are parameters
-        f" WHERE {' AND '.join(conditions)} ORDER BY timestamp DESC NULLS LAST, transcript, line LIMIT ?"
+@reports_storage_errors
+def query_on_engine(
+    bucket: Bucket, query: str, engine: str, parameters: Sequence[object] = ()
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run Spark SQL on an engine, over the tables that the query names; return the columns and the rows.
+
+    Raises:
+        BadQuery: there is no such engine.
+        NotFound: nothing was built yet.
+        Unreadable: the engine cannot be reached, or cannot read the lake.
+    """
+    from threadline.lake.spark import query_on_spark  # noqa: PLC0415 - an optional engine
+
+    catalogue = Catalogue(bucket, require_commit(bucket))
+    names = [name for name in TABLES if name in set(re.findall(r"\w+", query.lower()))]
+    files = {name: [bucket.location(path) for path in catalogue.data_paths(name)] for name in names}
+    empty = [name for name, paths in files.items() if not paths]
+    if empty:
+        raise NotFound(f"The table {empty[0]!r} is empty.")
+    columns, rows = query_on_spark(engine, files, query, parameters)
+    return unique_names(columns), rows
+
+
+class TextSearch(Struct, frozen=True):
+    """What to search for: texts that contain all `words`.
+
+    A word matches whole words in any case: `rate` matches `Rate-limit`, but not `separate`. A word with other signs in
+    it, such as `parse_timestamp` or `rate limit`, has to occur like this. Scripts without spaces match anywhere.
+    `people` are those who pushed it; None is anybody. `project` is a part of the project's path.
+    """
+
+    words: tuple[str, ...]
+    people: tuple[str, ...] | None = None
+    project: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: int = 20
+
+    def __post_init__(self) -> None:
+        """Check the words.
+
+        Raises:
+            BadQuery: they are not UTF-8.
+        """
+        check_encoding(*self.words, *(self.people or ()), self.project or "")
+
+    @property
+    def phrases(self) -> list[str]:
+        """The words in lower case."""
+        return [word.lower() for word in self.words]
+
+    @property
+    def tokens(self) -> list[str]:
+        """The whole words that a text has to contain: runs of ASCII letters and digits that touch no other letters."""
+        return list(dict.fromkeys(token for phrase in self.phrases for token in _TOKEN.findall(phrase)))
+
+    def snippet(self, text: str, length: int) -> tuple[str, tuple[tuple[int, int], ...]]:
+        """The part of a text around the first match, on one line, and the start and end of each match in it."""
+        patterns = [
+            *(rf"(?<![^\W_]){re.escape(token)}(?![^\W_])" for token in self.tokens),
+            *(re.escape(phrase) for phrase in self.phrases if not phrase.isascii()),
+        ]
+        pattern = re.compile("|".join(patterns) or r"\b\B", re.IGNORECASE)
+        first = pattern.search(text)
+        start = max(0, (first.start() if first is not None else 0) - length // 3)
+        line = ("…" if start else "") + " ".join(text[start : start + 2 * length].split())
+        line = line if len(line) <= length else f"{line[: length - 1]}…"
+        return line, tuple(match.span() for match in pattern.finditer(line))
+
+
+def check_encoding(*texts: str) -> None:
+    """Check the texts of a query.
+
+    Raises:
+        BadQuery: an argument was not UTF-8.
+    """
+    if not all(map(is_utf8, texts)):
+        raise BadQuery("The query is not valid UTF-8.")
+
+
+def parse_words(query: str) -> tuple[str, ...]:
+    """The words of a query; a phrase in double quotes is one.
+
+    >>> parse_words('retry "rate limit"')
+    ('retry', 'rate limit')
+    """
+    return tuple(filter(None, ((quoted or word).strip(' "') for quoted, word in _WORDS.findall(query))))
+
+
+def search_query(search: TextSearch, matches: str = "regexp_matches") -> tuple[str, list[object]]:
+    """The SELECT that finds the texts of a search, newest first, and its parameters.
+
+    `matches` is the function that matches a regular expression: this one in DuckDB, `regexp_like` in Spark.
+    """
+    conditions = ["contains(lower(text), ?)"] * len(search.phrases)
+    parameters: list[object] = list(search.phrases)
+    for token in search.tokens:
+        conditions.append(f"{matches}(lower(text), ?)")
+        parameters.append(f"(^|{_NO_WORD}){token}($|{_NO_WORD})")
+    if search.people is not None:
+        marks = ", ".join("?" * len(search.people)) or "NULL"
+        conditions.append(f"person IN ({marks})")
+        parameters += search.people
+    for condition, value in (
+        ("contains(lower(project), ?)", search.project.lower() if search.project is not None else None),
+        ("timestamp >= ?", search.since),
+        ("timestamp <= ?", search.until),
+    ):
+        if value is not None:
+            conditions.append(condition)
+            parameters.append(value)
+    return f"{select_texts(TEXTS, ' AND '.join(conditions))} LIMIT ?", [*parameters, search.limit]
+
+
+def select_texts(table: str, conditions: str) -> str:
+    """The SELECT that finds texts by conditions, newest first, in the SQL of DuckDB, Spark and ClickHouse.
+
+    Of an entry and its copies, there is one: the original, or else the first by path and machine.
+    """
+    columns = "timestamp, person, project, session, transcript, line, field, text"
+    return (
+        f"SELECT {columns} FROM (SELECT {columns}, row_number() OVER (PARTITION BY"  # noqa: S608 - our own words
+        " coalesce(uuid, CAST(entry_id AS String)), field ORDER BY is_copy, transcript, machine) AS number"
+        f" FROM {table} WHERE {conditions}) AS matches WHERE number = 1"
+        " ORDER BY timestamp DESC NULLS LAST, transcript, line, field"
     )
-    return query, [*parameters, limit]

@@ -1,237 +1,252 @@
-"""Turn the bytes of a session into rows of the silver tables. A pure function: the same bytes give the same rows.
+"""Turn the bytes of sessions into rows of the silver tables. A pure function: the same bytes give the same rows.
 
-The files are written to a temporary home and read like any other, so a lake has exactly the rows that a laptop has.
-This runs in worker processes and on the executors of a cluster.
+The files of a session are written to a temporary home and read like any other, so a lake has exactly the rows that a
+laptop has. Rows of several sessions are collected before they become Arrow tables: for each table of each session,
+that would take longer than to read it. This runs in worker processes and on the executors of a cluster.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import date, datetime
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 
-from threadline import __version__
-from threadline.account import with_origin
-from threadline.errors import Error
 from threadline.find import look
-from threadline.index import Index, extract_fields, read_tables
+from threadline.index import HomeRows, RowReader, open_row_reader
 from threadline.lake.bronze import FileVersion, Source
-from threadline.lake.tables import (
-    DAY_COLUMNS,
-    INDEX_TABLES,
-    NO_DAY,
-    SIGHTINGS,
-    TEXTS,
-    arrow_schema,
-    column_names,
-    stable_number,
-    table_columns,
-)
-from threadline.model.homes import Found, Home, Transcript
-from threadline.model.tables import import_library
+from threadline.lake.columns import Columns, Origins, first_day
+from threadline.lake.tables import CALLS, INDEX_TABLES, SESSIONS, SIGHTINGS, TEXTS, column_names, stable_number
+from threadline.lake.titles import OwnTitle, encode_summaries, encode_title
+from threadline.model.homes import Found, Home
 from threadline.model.text import replace_surrogates
 from threadline.model.times import parse_timestamp, timestamp_from_mtime
-from threadline.model.usage import TranscriptSightings, decode_sightings
-from threadline.parse import LineNumbers, entries, read_sightings
-from threadline.reports import AgentTypes
+from threadline.model.usage import TranscriptSightings
+
+_DAYS = column_names(SIGHTINGS).index("days")
 
 
-def session_tables(source: Source, files: Iterable[tuple[FileVersion, bytes]]) -> dict[str, Any]:
-    """The rows of a source as Arrow tables, by the name of the silver table."""
-    with TemporaryDirectory(prefix="threadline-lake-") as folder:
-        reader = _SourceReader(source, Path(folder))
-        reader.write_files(files)
-        return reader.tables()
+@contextmanager
+def open_row_builder() -> Iterator[RowBuilder]:
+    """A builder of rows, with a temporary folder for the files of one source at a time."""
+    with open_row_reader() as reader, TemporaryDirectory(prefix="threadline-lake-") as folder:
+        yield RowBuilder(reader, Path(folder))
 
 
-class _SourceReader:
-    """Reads the files of a source in a temporary home."""
+class RowBuilder:
+    """Collects the rows of sources, and turns them into Arrow tables. Use `open_row_builder`."""
 
-    def __init__(self, source: Source, folder: Path) -> None:
-        self._source = source
+    def __init__(self, reader: RowReader, folder: Path) -> None:
+        self._reader = reader
         self._folder = folder
-        self._home = Home(folder / "home", "path")
-        self._files: dict[str, FileVersion] = {}
+        self._count = 0
+        self._start()
 
-    def write_files(self, files: Iterable[tuple[FileVersion, bytes]]) -> None:
-        """Write the files where Claude Code would have."""
-        for file, data in files:
-            path = self._home.path.joinpath(*file.path.split("/"))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            os.utime(path, ns=(file.mtime_ns, file.mtime_ns))
-            self._files[str(path)] = file
+    def _start(self) -> None:
+        self.size = 0
+        """How many bytes were read for the rows that are collected."""
+        self._origins = Origins()
+        self._columns = {name: Columns(name, self._origins) for name in (*INDEX_TABLES, TEXTS, SIGHTINGS)}
+        self._sightings: list[tuple[int, list[tuple[Any, ...]], set[date]]] = []
 
-    def tables(self) -> dict[str, Any]:
-        """All tables of the source."""
-        found = look(self._home)
-        index = self._folder / "index.sqlite"
-        Index.refresh(index, [self._home], jobs=1)
+    def add(self, source: Source, files: Iterable[tuple[FileVersion, bytes]]) -> None:
+        """Add the rows of a source."""
+        self._count += 1
+        home = Home(self._folder / str(self._count), "path")
+        paths: dict[str, FileVersion] = {}
+        folders: set[str] = set()
+        try:
+            for file, data in files:
+                path = str(file.path_below(home.path))
+                folder = os.path.dirname(path)  # noqa: PTH120 - for thousands, as below
+                if folder not in folders:
+                    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+                    folders.add(folder)
+                Path(path).write_bytes(data)
+                paths[path] = file
+                os.utime(path, ns=(file.mtime_ns, file.mtime_ns))
+            found = look(home, side_files=False)
+            rows = self._reader.read(found, INDEX_TABLES)
+        finally:
+            for name in paths:
+                os.unlink(name)  # noqa: PTH108
+        self.size += source.size
+        self._add_rows(_SourceRows(source, paths, found, rows))
+
+    def _add_rows(self, source: _SourceRows) -> None:
+        number = self._origins.add(source.source, source.first_day)
+        for name, rows in source.index_tables():
+            self._columns[name].extend(number, rows)
+        self._columns[TEXTS].extend(number, source.texts())
+        sightings, days = source.sightings()
+        self._sightings.append((number, sightings, days))
+
+    def take_tables(self) -> dict[str, Any]:
+        """The rows that were collected as Arrow tables, by the name of the silver table. Then, collect others."""
+        tables, days = {}, dict[int, set[date]]()
+        for name, columns in self._columns.items():
+            if name != SIGHTINGS:
+                tables[name] = columns.to_arrow()
+                for number, day in columns.days(tables[name]):
+                    days.setdefault(number, set()).add(day)
+        sightings = self._columns[SIGHTINGS]
+        for number, rows, days_of_usage in self._sightings:
+            all_days = sorted(days_of_usage | days.get(number, set()))
+            sightings.extend(number, zip(*((*row[:_DAYS], all_days, *row[_DAYS:]) for row in rows), strict=True))
+        tables[SIGHTINGS] = sightings.to_arrow()
+        self._start()
+        return tables
+
+
+class _SourceRows:
+    """The rows of a source with stable numbers and original paths, column by column."""
+
+    def __init__(self, source: Source, files: dict[str, FileVersion], found: Found, rows: HomeRows) -> None:
+        self.source = source
+        self._files = files
+        self._rows = rows
+        self._file_of = {read.number: files[str(read.transcript.path)] for read in rows.transcripts}
+        self._transcripts = {number: self._transcript_number(file) for number, file in self._file_of.items()}
         self._projects = {
             project.name: self._project_of_folder(project.folder) or project.name for project in found.projects
         }
-        raw = read_tables(index, [*INDEX_TABLES, "transcripts"])
-        transcripts = {row[0]: os.fsdecode(row[1]) for row in raw.pop("transcripts")}
-        self._transcript_numbers = {
-            number: stable_number(self._source.machine, self._files[path].home, self._files[path].path)
-            for number, path in transcripts.items()
-            if path in self._files
-        }
-        at = column_names("entries").index
-        number, transcript, offset = at("entry_id"), at("transcript_id"), at("offset")
+        names = column_names("entries")
+        columns = list(zip(*rows.tables["entries"], strict=True)) or [()] * len(names)
+        self._entries = dict(zip(names, columns, strict=False))
         self._entry_numbers = {
-            row[number]: stable_number(self._transcript_numbers.get(row[transcript]), row[offset])
-            for row in raw["entries"]
+            number: stable_number(self._transcripts.get(transcript), offset)
+            for number, transcript, offset in zip(
+                *(self._entries[name] for name in ("entry_id", "transcript_id", "offset")), strict=True
+            )
         }
-        times = filter(None, (row[at("timestamp")] for row in raw["entries"]))
-        days = sorted(moment.date() for moment in map(parse_timestamp, times) if moment is not None)
-        self._first_day = days[0] if days else date.fromisoformat(NO_DAY)
-        tables = {name: self._index_table(name, rows) for name, rows in raw.items()}
-        tables[TEXTS] = self._arrow(TEXTS, list(self._texts(found)))
-        tables[SIGHTINGS] = self._arrow(SIGHTINGS, list(self._sightings(found)))
-        return tables
+        self._calls: dict[int, set[str]] = {}
+        self.first_day = first_day(self._entries["timestamp"])
+
+    def _transcript_number(self, file: FileVersion) -> int:
+        return stable_number(self.source.machine, file.home, file.path)
 
     def _project_of_folder(self, folder: str) -> str | None:
         start = f"projects/{folder}/"
-        return next((file.project for file in self._source.files if file.path.startswith(start)), None)
+        return next((file.project for file in self.source.files if file.path.startswith(start)), None)
 
-    def _index_table(self, name: str, rows: Iterable[Sequence[Any]]) -> Any:
-        """A table of the index, with stable numbers and the original paths."""
+    def index_tables(self) -> Iterator[tuple[str, Iterable[Iterable[Any]]]]:
+        """The columns of the tables that the index has, too."""
         convert: dict[str, Callable[[Any], Any]] = {
             "entry_id": self._entry_numbers.get,
             "result_entry_id": self._entry_numbers.get,
-            "transcript_id": self._transcript_numbers.get,
-            "problem_id": lambda number: stable_number(self._source.id, number),
-            "transcript": self._original_path,
-            "home": lambda _home: self._source.files[0].home,
+            "transcript_id": self._transcripts.get,
+            "problem_id": lambda number: stable_number(self.source.id, number),
+            "transcript": cache(self._original_path),
+            "home": lambda home: self.source.files[0].home if home is not None else None,
             "project": lambda project: self._projects.get(project, project),
         }
-        names = [column for column, _, _ in table_columns(name)]
-        converters = [(at, convert[column]) for at, column in enumerate(names) if column in convert]
-        converted = []
-        for row in rows:
-            cells = list(row)
-            for at, converter in converters:
-                cells[at] = converter(cells[at]) if cells[at] is not None else None
-            converted.append(tuple(cells))
-        return self._arrow(name, converted)
+        self._add_messages()
+        for name in INDEX_TABLES:
+            rows = self._rows.tables[name]
+            columns: Iterable[Iterable[Any]] = zip(*rows, strict=True)
+            yield (
+                name,
+                [
+                    map(convert[column], values) if column in convert else values
+                    for column, values in zip(column_names(name), columns, strict=False)
+                ],
+            )
 
-    def _original_path(self, path: str | bytes) -> str:
+    def _add_messages(self) -> None:
+        """Add the transcript and the message to each call, and collect the calls of each transcript."""
+        entries = self._entries
+        messages = dict(
+            zip(entries["entry_id"], zip(entries["transcript_id"], entries["message"], strict=True), strict=True)
+        )
+        names = column_names(CALLS)
+        entry, call = names.index("entry_id"), names.index("call")
+        calls = self._rows.tables[CALLS]
+        for at, row in enumerate(calls):
+            transcript, message = messages[row[entry]]
+            self._calls.setdefault(transcript, set()).add(row[call])
+            calls[at] = (*row, transcript, message)
+
+    def _original_path(self, path: str | bytes | None) -> str | None:
+        if path is None:
+            return None
         file = self._files.get(os.fsdecode(path))
         return f"{file.home}/{file.path}" if file is not None else ""
 
-    def _texts(self, found: Found) -> Iterator[tuple[Any, ...]]:
-        for transcript in found.transcripts:
-            path = str(transcript.path)
-            file = self._files[path]
-            transcript_number = stable_number(self._source.machine, file.home, file.path)
-            with suppress(Error):  # the problem is in the table of problems
-                for entry in entries(transcript.path):
-                    fields: dict[str, str] = {}
-                    with suppress(RecursionError):
-                        fields = extract_fields(entry)
-                    if not fields:
-                        continue
-                    number = stable_number(transcript_number, entry.line.offset)
-                    place = (number, self._original_path(path), entry.line.number, file.session, file.project)
-                    for field, text in fields.items():
-                        yield (*place, entry.timestamp, field, text)
+    def texts(self) -> Iterable[Iterable[Any]]:
+        """The columns of `texts`."""
+        if not self._rows.texts:
+            return ()
+        entries = self._entries
+        numbers, fields, values = zip(*self._rows.texts, strict=True)
+        at = {number: row for row, number in enumerate(entries["entry_id"])}
+        rows = [at[number] for number in numbers]
+        transcripts, lines, times = (entries[name] for name in ("transcript_id", "line", "timestamp"))
+        uuids, sessions = entries["uuid"], entries["session"]
+        files = self._file_of
+        names = {number: f"{file.home}/{file.path}" for number, file in files.items()}
+        of_rows = [transcripts[row] for row in rows]
+        return (
+            map(self._entry_numbers.__getitem__, numbers),
+            map(names.__getitem__, of_rows),
+            map(lines.__getitem__, rows),
+            (files[number].session for number in of_rows),
+            (files[number].project for number in of_rows),
+            map(times.__getitem__, rows),
+            fields,
+            values,
+            map(uuids.__getitem__, rows),
+            (int(sessions[row] is not None) for row in rows),
+        )
 
-    def _sightings(self, found: Found) -> Iterator[tuple[Any, ...]]:
-        types = AgentTypes([found])
-        for transcript in found.transcripts:
-            file = self._files[str(transcript.path)]
-            packed = pack_sightings(transcript, file, types)
-            yield (
-                stable_number(self._source.machine, file.home, file.path),
-                f"{file.home}/{file.path}",
-                file.home,
-                self._source.label,
-                file.project,
-                file.session,
-                transcript.agent,
-                file.mtime_ns,
-                sorted({sighting.key for sighting in packed.sightings}),
-                msgspec.msgpack.encode(packed),
+    def sightings(self) -> tuple[list[tuple[Any, ...]], set[date]]:
+        """The rows of `sightings` without `days`, and the days of the usage."""
+        rows, times = [], set[str]()
+        titles = self._titles()
+        for plain in self._rows.transcripts:
+            transcript, read, file = plain.transcript, plain.sightings, self._file_of[plain.number]
+            path = f"{file.home}/{file.path}"
+            for sighting in read.sightings:
+                # A message without any id is counted by its place, whose path here is a temporary one.
+                sighting.key = sighting.key.replace(str(transcript.path), path)
+            read.began = read.began or timestamp_from_mtime(file.mtime_ns)
+            times |= {sighting.time for sighting in read.sightings}
+            times.add(read.began)
+            calls = self._calls.get(plain.number, set())
+            title = titles.get(plain.number)
+            rows.append(
+                (
+                    self._transcript_number(file),
+                    path,
+                    file.home,
+                    self.source.label,
+                    file.project,
+                    file.session,
+                    transcript.agent,
+                    file.mtime_ns,
+                    sorted({sighting.key for sighting in read.sightings} | calls),
+                    encode_title(OwnTitle(*title, plain.agent_lines)) if title is not None else None,
+                    encode_summaries(plain.summaries),
+                    _encode_sightings(read),
+                )
             )
+        days = {moment.date() for moment in map(parse_timestamp, times) if moment is not None}
+        return rows, days | {self.first_day}
 
-    def _arrow(self, name: str, rows: Sequence[tuple[Any, ...]]) -> Any:
-        """Arrow columns of these rows, with where they come from."""
-        source = self._source
-        day_column = DAY_COLUMNS.get(name)
-        columns = table_columns(name)
-        day_at = [column for column, _, _ in columns].index(day_column) if day_column is not None else None
-        origin = (source.person, source.machine, source.id, __version__, source.batch)
-        complete = [(*row, *origin, self._day(row[day_at] if day_at is not None else None)) for row in rows]
-        return arrow_table(name, complete)
-
-    def _day(self, time: Any) -> date:
-        moment = time if isinstance(time, datetime) or time is None else parse_timestamp(time)
-        return moment.date() if moment is not None else self._first_day
+    def _titles(self) -> dict[int, tuple[str, str]]:
+        """The titles of sessions by their own files, and their sources, by the number of the main transcript."""
+        names = column_names(SESSIONS)
+        number, title, source = (names.index(name) for name in ("transcript_id", "title", "title_source"))
+        return {row[number]: (row[title], row[source]) for row in self._rows.tables[SESSIONS]}
 
 
-def pack_sightings(transcript: Transcript, file: FileVersion, types: AgentTypes) -> TranscriptSightings:
-    """The sightings of a transcript, with the types of agents that only the session's other files tell."""
-    read = read_sightings(transcript)
-    packed = decode_sightings(msgspec.msgpack.encode(read))
-    packed.began = packed.began or timestamp_from_mtime(file.mtime_ns)
-    placed = with_origin(read, transcript, file.project, LineNumbers(os.fspath(transcript.path)))
-    numbers: dict[tuple[int, str], int] = {}
-    for sighting, copy in zip(placed, packed.sightings, strict=True):
-        origin = packed.origins[copy.origin_number]
-        if origin.agent is None or origin.agent_type is not None:
-            continue
-        type_ = types.read(sighting.origin, sighting.uuids)
-        if type_ is not None:
-            key = (copy.origin_number, type_)
-            if key not in numbers:
-                numbers[key] = len(packed.origins)
-                packed.origins.append(msgspec.structs.replace(origin, agent_type=type_))
-            copy.origin_number = numbers[key]
-    return packed
-
-
-def arrow_table(name: str, rows: Sequence[tuple[Any, ...]]) -> Any:
-    """Rows as an Arrow table with the types of a silver table."""
-    pa = import_library("pyarrow", "lake")
-    schema = arrow_schema(name)
-    kinds = [kind for _, kind, _ in table_columns(name)]
-    values = list(zip(*rows, strict=True)) if rows else [()] * len(kinds)
-    return pa.Table.from_arrays(
-        [
-            pa.array([_CONVERTERS[kind](cell) for cell in column], type=field.type)
-            for kind, column, field in zip(kinds, values, schema, strict=True)
-        ],
-        schema=schema,
-    )
-
-
-def _to_text(value: Any) -> Any:
-    if value is None or (type(value) is str and value.isascii()):
-        return value
-    return replace_surrogates(
-        value if isinstance(value, str) else os.fsdecode(value) if isinstance(value, bytes) else str(value)
-    )
-
-
-def _to_time(value: Any) -> Any:
-    return value if value is None or isinstance(value, datetime) else parse_timestamp(value)
-
-
-_CONVERTERS: Mapping[str, Any] = {
-    "string": _to_text,
-    "timestamp": _to_time,
-    "amount": lambda value: None if value is None else Decimal(value),
-    "int64": lambda value: value if isinstance(value, int) else None,
-    "float64": lambda value: value,
-    "binary": lambda value: value,
-    "date32": lambda value: value,
-    "keys": lambda values: [_to_text(value) for value in values],
-}
+def _encode_sightings(read: TranscriptSightings) -> bytes:
+    try:
+        return msgspec.msgpack.encode(read)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return msgspec.msgpack.encode(replace_surrogates(msgspec.to_builtins(read)))

@@ -6,19 +6,26 @@ workers need threadline installed, with the extra `lake`, and access to the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from threadline.errors import Unreadable
-from threadline.lake.storage import Bucket
+from threadline.errors import BadQuery, Unreadable
 from threadline.model.tables import import_library
+from threadline.storage import Bucket
 
 if TYPE_CHECKING:
-    from threadline.lake.build import NewFile, Task
+    from threadline.lake.build import Task
+    from threadline.lake.tables import NewFile
 
 _MAX_ERROR = 300
+_SECONDS_TO_CONNECT = 10
+_MAX_RETRIES, _MAX_BACKOFF = 7, 8000
+"""A server that does not answer is asked again for half a minute."""
 
 
 def run_on_spark(
@@ -30,10 +37,9 @@ def run_on_spark(
         Missing: the client is not installed.
         Unreadable: the server cannot be reached, or a task failed.
     """
-    from threadline.lake.build import NewFile, encode_task
+    from threadline.lake.build import encode_task
+    from threadline.lake.tables import NewFile
 
-    sql = import_library("pyspark.sql", "spark")
-    errors = import_library("pyspark.errors", "spark")
     uri, sizes = bucket.uri, {task.id: task.size for task in tasks}
 
     def run_batches(batches: Iterator[Any]) -> Iterator[Any]:
@@ -41,19 +47,80 @@ def run_on_spark(
 
         return run_encoded_tasks(uri, batches)
 
-    try:
-        session = sql.SparkSession.builder.remote(remote).getOrCreate()
-        try:
-            frame = session.createDataFrame([(encode_task(task),) for task in tasks], "task string")
-            written = frame.repartition(max(len(tasks), 1)).mapInArrow(run_batches, "task string, files string")
-            rows = written.collect()
-        finally:
-            session.stop()
-    except errors.PySparkException as error:
-        raise Unreadable(f"Spark at {remote!r} failed: {' '.join(str(error).split())[:_MAX_ERROR]}.") from None
+    with _open_session(remote, advice="The tables are as they were; build again.") as session:
+        frame = session.createDataFrame([(encode_task(task),) for task in tasks], "task string")
+        written = frame.repartition(max(len(tasks), 1)).mapInArrow(run_batches, "task string, files string")
+        rows = written.collect()
     for row in rows:
         yield from msgspec.json.decode(row["files"], type=list[NewFile])
         progress(sizes.get(row["task"], 0))
+
+
+@contextmanager
+def _open_session(remote: str, *, advice: str) -> Iterator[Any]:
+    """A session of a Spark Connect server. Its errors become sentences that end with `advice`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which is not used
+        sql = import_library("pyspark.sql", "spark")
+        retries = import_library("pyspark.sql.connect.client.retries", "spark")
+    errors = import_library("pyspark.errors", "spark")
+    _check_connection(remote)
+    try:
+        session = sql.SparkSession.builder.remote(remote).getOrCreate()
+        session.client.set_retry_policies([retries.DefaultPolicy(max_retries=_MAX_RETRIES, max_backoff=_MAX_BACKOFF)])
+        try:
+            yield session
+        finally:
+            session.stop()
+    except errors.PySparkException as error:
+        reason = " ".join(str(error).split())[:_MAX_ERROR].rstrip(".")
+        raise Unreadable(f"Spark at {remote!r} failed: {reason}. {advice}") from None
+
+
+def query_on_spark(
+    engine: str, files: Mapping[str, Sequence[str]], query: str, parameters: Sequence[Any] = ()
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run Spark SQL on an engine, `sail` or `sc://HOST:PORT`; return the names of the columns, and the rows.
+
+    `files` are the URIs of each table's Parquet files, which the engine has to be able to read. `parameters` are the
+    values of question marks in the query.
+
+    Raises:
+        BadQuery: there is no such engine.
+        Missing: it is not installed.
+        Unreadable: the server cannot be reached, or the query failed.
+    """
+    if engine != "sail" and not engine.startswith("sc://"):
+        raise BadQuery(f"Unknown engine {engine!r}. Use local, sail, sc://HOST:PORT or chdb:FOLDER.")
+    with ExitStack() as stack:
+        remote = stack.enter_context(_sail_server()) if engine == "sail" else engine
+        session = stack.enter_context(_open_session(remote, advice="Check the query, and that it can read the lake."))
+        for name, uris in files.items():
+            session.read.parquet(*uris).createOrReplaceTempView(name)
+        frame = session.sql(query, args=list(parameters) or None)
+        return list(frame.columns), [tuple(row) for row in frame.collect()]
+
+
+def _check_connection(remote: str) -> None:
+    """Check that something listens there: the client itself retries for ten minutes.
+
+    Raises:
+        BadQuery: it is not an address.
+        Unreadable: nothing does.
+    """
+    client = import_library("pyspark.sql.connect.client", "spark")
+    errors = import_library("pyspark.errors", "spark")
+    grpc = import_library("grpc", "spark")
+    try:
+        channel = client.DefaultChannelBuilder(remote).toChannel()
+    except errors.PySparkException:
+        raise BadQuery(f"{remote!r} is not the address of a Spark Connect server. Use sc://HOST:PORT.") from None
+    try:
+        grpc.channel_ready_future(channel).result(timeout=_SECONDS_TO_CONNECT)
+    except grpc.FutureTimeoutError:
+        raise Unreadable(f"Nothing answers at {remote!r}. Is the Spark Connect server running?") from None
+    finally:
+        channel.close()
 
 
 def run_encoded_tasks(uri: str, batches: Iterator[Any]) -> Iterator[Any]:
@@ -76,11 +143,19 @@ def run_on_sail(bucket: Bucket, tasks: Sequence[Task], progress: Callable[[int],
         Missing: Sail is not installed.
         Unreadable: a task failed.
     """
+    with _sail_server() as remote:
+        yield from run_on_spark(remote, bucket, tasks, progress)
+
+
+@contextmanager
+def _sail_server() -> Iterator[str]:
+    """Run Sail in this process; yield its address."""
+    os.environ.setdefault("RUST_LOG", "error")  # Sail logs what it starts and stops
     sail = import_library("pysail.spark", "spark")
     server = sail.SparkConnectServer(ip="127.0.0.1", port=0)
     server.start(background=True)
     try:
         _, port = server.listening_address
-        yield from run_on_spark(f"sc://127.0.0.1:{port}", bucket, tasks, progress)
+        yield f"sc://127.0.0.1:{port}"
     finally:
         server.stop()

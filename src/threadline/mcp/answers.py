@@ -16,34 +16,30 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, T
 
 from threadline.archive import Archive, InsightPreparation
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
-from threadline.home_files import opened_in_home
+from threadline.home_files import is_secret_name
 from threadline.insight import GROUP_KEYS, CauseGroup, group_rows
 from threadline.mcp.quoting import Answer
-from threadline.model.attribution import CostCause
-from threadline.model.blame import BlamedLine
+from threadline.mcp.secret_search import SecretSearch
 from threadline.model.call_summary import summarize_input
 from threadline.model.calls import ListedCall
 from threadline.model.edits import FileEdit
+from threadline.model.insight.attribution import CostCause
+from threadline.model.insight.blame import BlamedLine
+from threadline.model.insight.outcomes import Outcome
 from threadline.model.ledger import sum_amounts
-from threadline.model.outcomes import Outcome
 from threadline.model.places import Place, is_uuid
 from threadline.model.tables import Hit, Hits
-from threadline.model.text import count, format_amount, format_time
-from threadline.redact import SessionRedactor, Settings
-from threadline.render import TextOptions, one_line, session_to_text
+from threadline.model.text import count, count_agents, format_amount, format_time
+from threadline.redact import Settings
+from threadline.render import TextOptions, agents_without_transcript, one_line, session_to_text
 from threadline.thread import find_notifications
 
 if TYPE_CHECKING:
     from threadline.load import Session
     from threadline.summary import SessionSummary
 
-_MAX_LEARNED_BYTES = 20_000_000
-"""Of larger transcripts, only the lines that are quoted are searched for secrets, with the lines before them."""
 _MAX_HITS = 50
 _MAX_AGE_SECONDS = 10.0
-_LINES_BEFORE = 3
-_MAX_BYTES_BEFORE = 40_000
-_LINES_AT_ONCE = 8
 _MAX_TURN_BYTES = 200_000
 """How much of a turn is searched for secrets, and may be quoted: three times the largest answer."""
 _PROMPT_LENGTH = 200
@@ -51,6 +47,7 @@ _SNIPPET_LENGTH = 400
 _WIDTH = 120
 _CACHED_SESSIONS = 4
 _SQL_SECONDS = 5.0
+_MAX_SQL_LENGTH = 20_000
 _RECALLED_FIELDS = ("prompt", "reply", "error")
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -76,6 +73,14 @@ class _Selection(NamedTuple, Generic[_Row]):
     notes: list[str]
 
 
+class _Recalled(NamedTuple):
+    """Something that was asked, answered, tried or committed, and its place if that has to be searched for secrets."""
+
+    timestamp: datetime | None
+    place: Place | None
+    describe: Callable[[], str]
+
+
 class Answers:
     """Answers questions about the sessions of a project, or of all.
 
@@ -98,11 +103,7 @@ class Answers:
         self._archive: Archive | None = None
         self._opened = 0.0
         self._project = os.path.normpath(project) if project is not None else None
-        self._redactor = SessionRedactor(redact) if redact is not None else None
-        self._learn_at_once = learn_at_once
-        self._learned: dict[str, int] = {}
-        self._pending: dict[str, list[bytes]] = {}
-        self._progress: dict[str, int] = {}
+        self._secrets = SecretSearch(redact, learn_at_once)
         self._sessions: dict[Path, tuple[tuple[int, int], Session]] = {}
         self._preparation = InsightPreparation(lambda _display: open_archive())
 
@@ -140,7 +141,7 @@ class Answers:
         answer.say(f"{count(len(hits.rows), 'session')} for this query, best first. Read on with `session`.")
         for note in hits.notes:
             answer.quote(note)
-        answer.quote_all(hits.rows, self._describe_hit)
+        self._quote_rows(answer, hits.rows, self._describe_hit, _place_of_hit)
         return str(answer)
 
     def session(
@@ -167,7 +168,7 @@ class Answers:
         elif show == "calls":
             calls = self.archive.calls(session=str(loaded.id))
             answer.say(f"{count(len(calls), 'call')}: time, tool, outcome, place, input. Read one with its `place`.")
-            self._add_rows(answer, calls, self._describe_call)
+            self._add_rows(answer, calls, self._describe_call, lambda call: call.place)
         else:
             self._add_outline(answer, loaded)
         return str(answer)
@@ -181,19 +182,22 @@ class Answers:
         if not words:
             raise BadQuery("Name a topic: a few words, or the path of a file.")
         answer = self._answer(max_tokens)
-        results: list[tuple[datetime | None, Callable[[], str]]] = []
+        results: list[_Recalled] = []
         for field in _RECALLED_FIELDS:
             query = " ".join(f"{field}:{_quote_word(word)}" for word in words)
             hits = self._find(query, limit=limit, sort="time", every=True)
-            results += [(hit.timestamp, partial(self._describe_hit, hit)) for hit in hits.rows]
+            results += [
+                _Recalled(hit.timestamp, _place_of_hit(hit), partial(self._describe_hit, hit)) for hit in hits.rows
+            ]
         results += [
-            (commit.timestamp, partial(self._describe_commit, commit)) for commit in self._find_commits(words, limit)
+            _Recalled(commit.timestamp, None, partial(self._describe_commit, commit))
+            for commit in self._find_commits(words, limit)
         ]
         if not results:
             return self._nothing(answer, topic)
-        results.sort(key=lambda result: result[0] or _NO_TIME, reverse=True)
+        results.sort(key=lambda result: result.timestamp or _NO_TIME, reverse=True)
         answer.say("What earlier sessions say about this, newest first. Read on with `session`.")
-        left = answer.quote_all(results, lambda result: result[1]())
+        left = self._quote_rows(answer, results, lambda result: result.describe(), lambda result: result.place)
         if left:
             answer.say(f"{left:,} older results.", after=True)
         return str(answer)
@@ -206,7 +210,7 @@ class Answers:
             answer.say("No session in scope edited this file.")
             return str(answer)
         answer.say(f"{count(len(log), 'edit')}, newest first.")
-        answer.quote_all(log, self._describe_edit)
+        self._quote_rows(answer, log, self._describe_edit, lambda edit: edit.place)
         return str(answer)
 
     def usage(
@@ -286,17 +290,16 @@ class Answers:
             raise BadQuery(
                 "sql reads the sessions of all projects. Start the server with `threadline mcp --project all`."
             )
+        if len(query) > _MAX_SQL_LENGTH:
+            raise BadQuery(f"The query has {len(query):,} characters. At most {_MAX_SQL_LENGTH:,} are allowed.")
         answer = self._answer(max_tokens)
         self.archive.fill_tables(query)
-        number = 0
-        with self.archive.asking() as run:
-            result = run(query, _SQL_SECONDS)
-            for row in result:
-                values = dict(zip(result.columns, row, strict=True))
-                if not answer.quote(json.dumps(values, default=str, ensure_ascii=False)):
-                    break
-                number += 1
-        answer.say(f"{count(number, 'row')}{' and more' if answer.is_full else ''}.")
+        result = self.archive.sql_in_process(query, _SQL_SECONDS, answer.room)
+        left = answer.quote_all(result.rows, partial(json.dumps, ensure_ascii=False))
+        is_part = result.has_more or left > 0
+        answer.say(f"{count(len(result.rows) - left, 'row')}{' and more' if is_part else ''}.")
+        if result.has_cut:
+            answer.say("Long values were cut. Use length() and substr() to read all of a value.")
         return str(answer)
 
     def blame(self, path: str, first: int | None = None, last: int | None = None, max_tokens: int = 3000) -> str:
@@ -304,12 +307,10 @@ class Answers:
         if "\0" in path:
             raise BadQuery("A path cannot contain a NUL character.")
         file = Path(self._project or ".", path)
-        if self._project is not None and not file.resolve().is_relative_to(Path(self._project).resolve()):
-            raise BadQuery("This file is in another directory. Start the server with `threadline mcp --project all`.")
+        self._check_readable(file)
         result = self.archive.blame(file, first=first, last=last)
         own = {str(row.id) for row in self.archive.sessions() if self._is_in_scope(row.project)}
-        if self._redactor is not None:
-            self._redactor.learn("\n".join(line.text for line in result.lines))
+        self._secrets.learn_text("\n".join(line.text for line in result.lines))
         answer = self._answer(max_tokens)
         answer.say(f"{count(len(result.lines), 'line')}: number, writer, text. ? means that the writer is not known.")
         answer.quote_all(result.lines, lambda line: f"{line.line}  {_writer_of(line)}  {line.text}")
@@ -323,29 +324,93 @@ class Answers:
         answer.quote_all(result.statements, str)
         return str(answer)
 
+    def _check_readable(self, file: Path) -> None:
+        """Refuse files that are none of the sessions' business: a tool must not read what the agent may not.
+
+        Raises:
+            BadQuery: the file is not in the directory of a session in scope, or may contain credentials.
+        """
+        real = file.resolve()
+        if is_secret_name(real.name):
+            raise BadQuery("Files of this name contain credentials. They are not read.")
+        if self._project is not None:
+            if not real.is_relative_to(Path(self._project).resolve()):
+                raise BadQuery(
+                    "This file is in another directory. Start the server with `threadline mcp --project all`."
+                )
+            return
+        projects = {row.project for row in self.archive.sessions() if row.project}
+        is_known = any(str(parent) in projects for parent in real.parents) or bool(
+            list(self.archive.file_log(str(file.absolute()), limit=1))
+        )
+        if not is_known:
+            raise BadQuery("No session was started in a directory of this file, or edited it.")
+
     # --- parts of answers
 
-    @staticmethod
-    def _add_rows(answer: Answer, items: Sequence[_Item], describe: Callable[[_Item], str]) -> None:
-        left = answer.quote_all(items, describe)
+    def _add_rows(
+        self,
+        answer: Answer,
+        rows: Sequence[_Item],
+        describe: Callable[[_Item], str],
+        place_of: Callable[[_Item], Place | None] | None = None,
+    ) -> None:
+        left = self._quote_rows(answer, rows, describe, place_of)
         if left:
             answer.say(f"{left:,} more rows.", after=True)
+
+    def _quote_rows(
+        self,
+        answer: Answer,
+        rows: Sequence[_Item],
+        describe: Callable[[_Item], str],
+        place_of: Callable[[_Item], Place | None] | None = None,
+    ) -> int:
+        """Quote the description of each row until one does not fit; return how many were cut or left out.
+
+        The lines at the places of the rows are searched for secrets first, those of as many rows as may fit at once.
+        """
+        start = 0
+        while start < len(rows):
+            texts: list[str] = []
+            for text in map(describe, rows[start:]):
+                texts.append(text)
+                if sum(map(len, texts)) > answer.room * 5 // 4:  # redaction may shorten them
+                    break
+            if place_of is not None:
+                places = [place_of(row) for row in rows[start : start + len(texts)]]
+                self._secrets.learn_places(filter(None, places))
+                by_transcript: dict[str, list[str]] = {}
+                for place, text in zip(places, texts, strict=True):
+                    if place is not None:
+                        by_transcript.setdefault(place.transcript, []).append(text)
+                self._secrets.learn_words(by_transcript)
+            left = answer.quote_all(texts, str)
+            start += len(texts)
+            if left:
+                return left + len(rows) - start
+        return 0
 
     def _add_outline(self, answer: Answer, session: Session) -> None:
         turns = [(turn, turn.act) for turn in session.turns if turn.act is not None]
         spent = session.costs.total
+        with_transcript = sum(agent.side is None for agent in session.agents)
+        started = with_transcript + len(agents_without_transcript(session))
+        agents = count_agents(with_transcript, started) or count(0, "agent")
         answer.say(
             f"Outline of {_session_name(session)}: {count(len(turns), 'turn')}, {count(len(session.calls), 'call')}, "
-            f"{count(len(session.agents), 'agent')}, {_amount(spent.amount)}, {self._time(session.started)} to "
+            f"{agents}, {_amount(spent.amount)}, {self._time(session.started)} to "
             f"{self._time(session.ended)}. Ask for `turn` to read a turn."
         )
-        answer.quote(f"{session.title.text}\n{session.path}")
+        lines = [f"{session.title.text}\n{session.path}"]
         for turn, act in turns:
-            self._learn_lines(entry.raw for entry in turn.entries[:1])
+            self._secrets.learn_lines(entry.raw for entry in turn.entries[:1])
             text = one_line(act.text, _PROMPT_LENGTH)
             place = f" line {turn.entries[0].place.line}" if turn.entries else ""
-            if not answer.quote(f"turn {turn.number}{place}  {self._time(turn.started)}  {act.kind}: {text}"):
+            lines.append(f"turn {turn.number}{place}  {self._time(turn.started)}  {act.kind}: {text}")
+            if sum(map(len, lines)) > 2 * answer.room:
                 break
+        self._quote_from(answer, session, "\n".join(lines))
 
     def _add_turn(self, answer: Answer, session: Session, number: int) -> None:
         numbers = [turn.number for turn in session.turns]
@@ -355,12 +420,12 @@ class Answers:
         answer.say(f"Turn {number} of {_session_name(session)}.")
         for turn in session.turns:
             if turn.number == number:
-                self._learn_lines(_first_bytes((entry.raw for entry in turn.entries), _MAX_TURN_BYTES))
+                self._secrets.learn_lines(_first_bytes((entry.raw for entry in turn.entries), _MAX_TURN_BYTES))
                 if turn.entries:
                     first, last = turn.entries[0].place, turn.entries[-1].place
                     answer.quote(f"{_short_place(first)} to line {last.line}")
         text = session_to_text(session, options, find_notifications(session), [], session.costs)
-        answer.quote("\n".join(_first_bytes(text, _MAX_TURN_BYTES)))
+        self._quote_from(answer, session, "\n".join(_first_bytes(text, _MAX_TURN_BYTES)))
 
     def _add_entry(self, answer: Answer, session: Session, text: str) -> None:
         name, _, line = text.rpartition(":")
@@ -368,19 +433,17 @@ class Answers:
             for entry in agent.entries:
                 place = entry.place
                 if str(place.line) == line and place.transcript.endswith(name):
-                    self._learn_lines([entry.raw])
+                    self._secrets.learn_lines([entry.raw])
                     answer.say(f"Line {place.line}, {self._time(entry.timestamp)}.")
-                    answer.quote(entry.raw.decode(errors="replace"))
+                    self._quote_from(answer, session, entry.raw.decode(errors="replace"))
                     return
         raise NotFound(f"There is no entry at {text!r} in this session. Places look like FILE:LINE.")
 
     def _describe_call(self, call: ListedCall) -> str:
-        self._learn_place(call.place)
         text = one_line(summarize_input(call.tool, self.archive.call_input(call)), _PROMPT_LENGTH)
         return f"{self._time(call.timestamp)} {call.tool} {call.outcome} {_short_place(call.place)}  {text}"
 
     def _describe_edit(self, edit: FileEdit) -> str:
-        self._learn_place(edit.place)
         proof = "" if edit.proven else " (not proven)"
         prompt = f"\nPrompt: {one_line(edit.prompt, _PROMPT_LENGTH)}" if edit.prompt else ""
         return (
@@ -404,7 +467,7 @@ class Answers:
             return str(answer)
         answer.say("Nothing found.")
         try:
-            reason = self.archive.why(query)
+            reason = self.archive.explain_no_hits(query)
         except Error:
             reason = ""
         if reason:
@@ -412,12 +475,13 @@ class Answers:
         return str(answer)
 
     def _describe_hit(self, hit: Hit) -> str:
-        if not hit.gone:
-            self._learn_place(hit.place)
         title = f" “{one_line(hit.title, 80)}”" if hit.title else ""
         more = f", {hit.more} more in this session" if hit.more else ""
+        when = hit.timestamp
+        if when is None and hit.session is not None:  # a title has no time of its own
+            when = self.archive.session_facts(hit.session).last
         return (
-            f"{self._time(hit.timestamp)} session {str(hit.session)[:8]}{title} {_short_place(hit.place)} "
+            f"{self._time(when)} session {str(hit.session)[:8]}{title} {_short_place(hit.place)} "
             f"({hit.field or hit.kind}{more})\n  {one_line(hit.snippet, _SNIPPET_LENGTH)}"
         )
 
@@ -466,7 +530,7 @@ class Answers:
         self._sessions[summary.path] = state, session
         if len(self._sessions) > _CACHED_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
-        self._learn_session(session)
+        self._secrets.learn_session(_transcripts_of(session))
         return session
 
     def _find_summary(self, name: str) -> SessionSummary:
@@ -490,65 +554,22 @@ class Answers:
 
     # --- redaction
 
+    def learn_more(self, seconds: float = 0.02) -> bool:
+        """Search more of the sessions that were quoted for secrets; return whether there is more."""
+        return self._secrets.learn_more(seconds)
+
     def _answer(self, max_tokens: int) -> Answer:
-        redactor = self._redactor
-        return Answer(max_tokens, redactor.redactor.redact if redactor is not None else str)
+        return Answer(max_tokens, self._secrets.redact)
 
-    def _learn_session(self, session: Session) -> None:
-        """Search the transcripts of a session for secrets, so that each is removed wherever it occurs.
-
-        What takes long is left for `learn_more`.
-        """
-        if self._redactor is None:
-            return
-        left = self._learn_at_once
-        for agent in (session.main, *session.agents):
-            path = str(agent.transcript)
-            lines = [entry.raw for entry in agent.entries]
-            size = sum(map(len, lines))
-            if self._learned.get(path) == size or size > _MAX_LEARNED_BYTES:
-                continue
-            if size <= left:
-                left -= size
-                self._learned[path] = size
-                self._redactor.learn_all(_decode(lines))
-            else:
-                self._pending[path] = lines
-
-    def learn_more(self, seconds: float = 0.05) -> bool:
-        """Search more lines of the sessions that were read for secrets; return whether there are more."""
-        deadline = monotonic() + seconds
-        while self._pending and monotonic() < deadline:
-            path, lines = next(iter(self._pending.items()))
-            done = self._progress.get(path, 0)
-            self._learn_lines(lines[done : done + _LINES_AT_ONCE])
-            self._progress[path] = done + _LINES_AT_ONCE
-            if self._progress[path] >= len(lines):
-                del self._pending[path], self._progress[path]
-                self._learned[path] = sum(map(len, lines))
-        return bool(self._pending)
-
-    def _learn_lines(self, lines: Iterable[bytes]) -> None:
-        if self._redactor is not None:
-            self._redactor.learn_all(_decode(lines))
-
-    def _learn_place(self, place: Place) -> None:
-        end = place.offset + place.length
-        if self._redactor is not None and place.length and self._learned.get(place.transcript, 0) < end:
-            start = max(0, place.offset - _MAX_BYTES_BEFORE)
-            with opened_in_home(place.transcript) as descriptor:
-                data = os.pread(descriptor, end - start, start)
-            lines = data[: place.offset - start].split(b"\n")[1:][-_LINES_BEFORE - 1 :]
-            self._redactor.learn_all(_decode([*lines, data[place.offset - start :]]))
+    def _quote_from(self, answer: Answer, session: Session, text: str) -> bool:
+        """Quote a text of a session, after a search for what makes one of its words a secret."""
+        quoted = [text[: 2 * answer.room]]
+        self._secrets.learn_words(dict.fromkeys(_transcripts_of(session), quoted))
+        return answer.quote(text)
 
 
-def _decode(lines: Iterable[bytes]) -> Iterator[Any]:
-    for line in lines:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            if line.strip():
-                yield line.decode(errors="replace")
+def _transcripts_of(session: Session) -> list[str]:
+    return [str(agent.transcript) for agent in (session.main, *session.agents)]
 
 
 def _first_bytes(lines: Iterable[_Text], size: int) -> Iterator[_Text]:
@@ -558,6 +579,11 @@ def _first_bytes(lines: Iterable[_Text], size: int) -> Iterator[_Text]:
         size -= len(line)
         if size < 0:
             return
+
+
+def _place_of_hit(hit: Hit) -> Place | None:
+    """Where a hit is, if its transcript still exists."""
+    return hit.place if not hit.gone else None
 
 
 def _describe_cause(cause: CostCause) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC
 from threading import Event, Lock, Thread
-from time import sleep
+from time import monotonic, sleep
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -36,6 +36,8 @@ _Session = Annotated[str, Field(description="A session's id or the start of it, 
 _Since = Annotated[str | None, Field(description="2026-11-03, 7d, yesterday, last week.")]
 _MAX_ERROR_LENGTH = 1000
 _PAUSE_SECONDS = 0.01
+_IDLE_SECONDS = 0.3
+"""How long after an answer the server waits for the next question before it uses the time otherwise."""
 _LineNumber = Annotated[int | None, Field(ge=1)]
 
 
@@ -49,6 +51,7 @@ class _Tools:
         self._answers = answers
         self._lock = Lock()
         self._has_question = Event()
+        self._last_answer = 0.0
         Thread(target=self._learn, name="threadline-learn", daemon=True).start()
 
     def _ask(self, question: Callable[..., str], *arguments: Any, **options: Any) -> str:
@@ -56,18 +59,21 @@ class _Tools:
             with self._lock:
                 return question(*arguments, **options)
         except Error as error:
-            raise ToolError(plain(str(error))[:_MAX_ERROR_LENGTH]) from error
+            message = "\n".join(map(plain, str(error).split("\n")))
+            raise ToolError(message[:_MAX_ERROR_LENGTH]) from error
         finally:
+            self._last_answer = monotonic()
             self._has_question.set()
 
     def _learn(self) -> None:
-        """After each answer, search the sessions that it is about for secrets, in pauses between answers."""
+        """After each answer, search the sessions that it is about for secrets, while no questions come."""
         while self._has_question.wait():
             self._has_question.clear()
             has_more = True
             while has_more:
-                with self._lock:
-                    has_more = self._answers.learn_more()
+                if monotonic() - self._last_answer > _IDLE_SECONDS:
+                    with self._lock:
+                        has_more = self._answers.learn_more()
                 sleep(_PAUSE_SECONDS)
 
     def search(

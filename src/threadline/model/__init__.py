@@ -1,1 +1,7 @@
-"""The nouns: frozen structs that every other part speaks in. Import each from its own module."""
+"""Value types: the frozen structs that all other packages exchange. Import each from its own module.
+
+- What is on disk: `homes`, `entries`, `blocks`, `attachments`, `results`, `side_files`, `usage`.
+- Where it is, and what is wrong with it: `places`.
+- What is built from it: `session`, `calls`, `state`, `edits`, `context`, `ledger`, `receipts`, `budgets`, `insight`.
+- How people read and write it: `text` (numbers, titles, names of tools), `times`, `tables`.
+"""

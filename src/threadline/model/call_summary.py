@@ -7,6 +7,7 @@ from typing import Any
 
 from threadline.model.calls import Call
 from threadline.model.results import EditResult, MultiEditResult, WriteResult
+from threadline.model.text import format_changes
 
 # The input fields that summarize a call. Other tools use the first of `_FALLBACK_FIELDS` that they have.
 _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
@@ -149,4 +150,4 @@ def change_tally(call: Call) -> str:
     added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
     if not lines and isinstance(result, WriteResult) and result.content is not None:
         added = len(result.content.splitlines())
-    return f"+{added} -{removed}" if added or removed else ""
+    return format_changes(added, removed) if added or removed else ""

@@ -74,6 +74,21 @@ class BreakCause(StrEnum):
     RESTART = "restart"
     UNKNOWN = "unknown"
 
+    @property
+    def label(self) -> str:
+        """The cause in words."""
+        return _CAUSE_LABELS.get(self, str(self))
+
+
+_CAUSE_LABELS = {
+    BreakCause.MODEL: "model changed",
+    BreakCause.TOOLS: "tools changed",
+    BreakCause.SETTINGS: "settings changed",
+    BreakCause.BRANCH: "rewind",
+    BreakCause.RESTART: "session resumed",
+    BreakCause.UNKNOWN: "unknown cause",
+}
+
 
 class CacheBreak(Struct, frozen=True):
     """A request that read much less from the cache than the previous one left there.

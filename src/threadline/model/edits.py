@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
 
@@ -58,3 +59,25 @@ class FileLog(Listing[FileEdit]):
     row_type = FileEdit
     noun = "edit"
     html_columns = ("timestamp", "path", "how", "session", "turn", "prompt", "model", "proven", "diff")
+
+
+def edit_row(edit: FileEdit) -> dict[str, Any]:
+    """Return an edit as a row for programs, with the same keys in every interface."""
+    return {
+        "timestamp": edit.timestamp,
+        "path": edit.path,
+        "how": str(edit.how),
+        "tool": edit.tool,
+        "session": edit.session,
+        "project": edit.project,
+        "agent": edit.agent,
+        "turn": edit.turn,
+        "prompt": edit.prompt,
+        "model": edit.model,
+        "call": edit.call,
+        "place": str(edit.place),
+        "source": str(edit.source),
+        "proven": edit.proven,
+        "statement": edit.statement,
+        "diff": edit.diff,
+    }

@@ -26,7 +26,7 @@ class AttributedEntry(NamedTuple):
 
     @property
     def session(self) -> str | None:
-        """The session it belongs to: its transcript's. For an agent beside the sessions, the one that it names."""
+        """The session it belongs to: its transcript's. For an agent in that folder, the one that it names."""
         return self.transcript_session or self.entry.session_id
 
     @property

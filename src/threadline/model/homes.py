@@ -22,7 +22,10 @@ HOME_VARIABLES = ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS")
 KEEP_SOURCE = "keep"
 """The `Home.source` of a kept home."""
 ARCHIVE_SOURCE = "archive"
-"""The `Home.source` of a home in a zip or tar archive, which is unpacked in the cache folder."""
+"""The `Home.source` of a home in an archive or a bucket: what is read is its copy in the cache folder."""
+
+LAKE_SOURCE = "lake"
+"""The `Home.source` of a home whose sessions were downloaded from a lake."""
 
 
 class OriginalHome(Struct, frozen=True):
@@ -46,7 +49,7 @@ class Home(Struct, frozen=True, omit_defaults=True):
     """One Claude configuration directory.
 
     `path` is its real path. `source` says how it was found: `option`, `CLAUDE_CONFIG_DIR`, `CLAUDE_CONFIG_DIRS`,
-    `default`, `xdg`, `desktop`, `path`, `archive` or `keep`. `original` is set if it is a kept home.
+    `default`, `xdg`, `desktop`, `path`, `archive`, `keep` or `lake`. `original` is set if it is a kept home.
     """
 
     path: Path
@@ -76,9 +79,9 @@ def this_machine_name() -> str:
 
 
 class Homes(tuple[Home, ...]):  # noqa: SLOT001 - cached properties need a __dict__
-    """The homes of an archive, living ones and kept ones.
+    """The homes of an archive, live ones and kept ones.
 
-    A session may be split: some of its files are in a living home, others only in the kept home of the same original.
+    A session may be split: some of its files are in a live home, others only in the kept home of the same original.
     `counterparts` finds the other ones.
     """
 
@@ -97,7 +100,7 @@ class Homes(tuple[Home, ...]):  # noqa: SLOT001 - cached properties need a __dic
         return os.fspath(path).startswith(self._kept_prefixes)
 
     def counterparts(self, path: str | os.PathLike[str]) -> Iterator[Path]:
-        """Yield the paths that a file or folder of a living home may have in kept homes, and the reverse."""
+        """Yield the paths that a file or folder of a live home may have in kept homes, and the reverse."""
         text = os.fspath(path)
         for pairs in self._folder_pairs:
             for folder, counterpart in pairs:
@@ -295,7 +298,7 @@ class TranscriptFingerprint(Struct, frozen=True, array_like=True, gc=False):
 
     `racy` says that the file was modified so shortly before the status was taken that a later write may have the same
     times. Equal times then prove nothing, and the content is compared. `ctime_ns` is when the file was last changed in
-    any way, which no program can set back; 0 where the system does not tell (Windows).
+    any way, which no program can set back; 0 if the system does not provide it (Windows).
     """
 
     path: str

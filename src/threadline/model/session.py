@@ -137,6 +137,10 @@ class ActKind(StrEnum):
     PLAN = "plan"
 
 
+UNTYPED_ACTS = frozenset({ActKind.INTERRUPT, ActKind.PLAN})
+"""Acts that nobody typed. They are not prompts, wherever prompts are listed or counted."""
+
+
 class Act(Struct, frozen=True):
     """Something a person did: its kind, its clean text, and the entry that records it.
 

@@ -92,21 +92,21 @@ class FileState(Struct, frozen=True):
     def _describe_proof(self) -> str:
         if self.proof is None:
             return ""
-        named = f" (mentioned by {len(self.doubts)})" if self.doubts else ""
-        since = f"; {count(self.ran_since, 'later command')} could have changed it{named}" if self.ran_since else ""
-        return f" by {_PROOF_NAMES.get(self.proof.how, self.proof.how)} at {self.proof.place}{since}"
+        mentions = f"; {count(len(self.doubts), 'mentions', 'mention')} this file" if self.doubts else ""
+        since = f". {count(self.ran_since, 'later command')} ran{mentions}" if self.ran_since else ""
+        return f" from the {_PROOF_NAMES.get(self.proof.how, self.proof.how)} at {self.proof.place}{since}"
 
 
 _PROOF_SENTENCES = {
-    ProofLevel.WHOLE: "Every line is proven",
-    ProofLevel.PARTIAL: "{lines} proven",
-    ProofLevel.ABSENT: "Its absence is proven",
-    ProofLevel.UNKNOWN: "None of its text is proven",
+    ProofLevel.WHOLE: "Every line is known",
+    ProofLevel.PARTIAL: "{lines} known",
+    ProofLevel.ABSENT: "Its absence is known",
+    ProofLevel.UNKNOWN: "None of its text is known",
 }
 _PROOF_NAMES = {
-    EvidenceKind.USER_MODIFIED: "an edit that the user modified",
-    EvidenceKind.ATTACHED: "an attachment",
-    EvidenceKind.OUTSIDE: "the report of a change outside the session",
+    EvidenceKind.USER_MODIFIED: "edit that the user modified",
+    EvidenceKind.ATTACHED: "attachment",
+    EvidenceKind.OUTSIDE: "report of a change outside the session",
 }
 
 

@@ -307,7 +307,7 @@ class Hit(Struct, frozen=True):
 
     - `field` is the field that matched best, `snippet` the text around the match. `highlights` are the matching ranges
       in the snippet (start and end, in characters).
-    - `more` is how many other entries of the session match, as far as they were counted.
+    - `more` is how many other entries of the session match, or (`at_least`) at least that many.
     - `lacks` are the words that the entry does not contain, if it is a partial match.
     - `gone` hits are prompts that exist only in `history.jsonl`. They have no entry, and their `entry_id` is 0.
     - `kept` hits are in a transcript that exists only in the keep.
@@ -329,6 +329,7 @@ class Hit(Struct, frozen=True):
     lacks: tuple[str, ...] = ()
     gone: bool = False
     kept: bool = False
+    at_least: bool = False
 
     def __repr__(self) -> str:
         return f"Hit({str(self.place)!r}, {self.field or self.kind}: {self.snippet!r})"
@@ -341,6 +342,7 @@ class Hits(Table[Hit], Struct, frozen=True):
 
     - `listed` is how many hits there would be without a limit: one per session, or one per entry if all are requested.
     - `note` explains what the hits match if some do not match exactly. If none does, they are only `near`.
+    - `has_most_words` says that some session contains most of the words, if its entries do not match exactly.
     - `cut_short` says that entries had to be read and the time limit was reached: others may match, and `note` says so.
     - `maybe_more` says that there may be more sessions: the search stopped when it had enough.
     """
@@ -353,6 +355,7 @@ class Hits(Table[Hit], Struct, frozen=True):
     listed: int = 0
     cut_short: bool = False
     maybe_more: bool = False
+    has_most_words: bool = False
 
     noun = "hit"
     html_columns = ("session", "title", "project", "timestamp", "field", "snippet", "place")

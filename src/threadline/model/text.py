@@ -141,6 +141,7 @@ def fold_line(text: str, most: int) -> str:
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _SHOW_TENTHS_BELOW = 10
+_SHOW_TENTHS_BELOW_SHARE = 0.0995
 _MAX_LISTED = 8
 
 
@@ -211,6 +212,12 @@ def format_tokens(number: int | None, *, exact: bool = False) -> str:
     return f"-{digits}" if number < 0 else digits
 
 
+def format_token_change(before: int | None, after: int | None) -> str:
+    """Format a number of tokens that changed, as far as it is known: `998.7k → 18.1k tokens`; empty if it is not."""
+    sizes = [format_tokens(size) for size in (before, after) if size is not None]
+    return f"{' → '.join(sizes)} tokens" if sizes else ""
+
+
 def format_amount(amount: Decimal | float | None, *, exact: bool = False, signed: bool = False) -> str:
     """Format an amount in USD: `$1,234.57`; below one cent with two significant digits; empty if unknown.
 
@@ -245,12 +252,32 @@ def format_size(number: int) -> str:
 
 
 def format_percent(share: Decimal | float | None) -> str:
-    """Format a share: `43%`; empty if unknown."""
-    return f"{share:.0%}" if share is not None else ""
+    """Format a share: `43%`; below ten per cent with one decimal; empty if unknown.
+
+    >>> [format_percent(share) for share in (0.426, 0.036, 0.0996, 0)]
+    ['43%', '3.6%', '10%', '0%']
+    """
+    if share is None:
+        return ""
+    return f"{share:.1%}" if 0 < abs(float(share)) < _SHOW_TENTHS_BELOW_SHARE else f"{share:.0%}"
 
 
-def format_duration(duration: timedelta | None, *, seconds: bool = True) -> str:
-    """Format a duration: `340ms`, `3.2s`, `1m 12s`, `2h 03m`, `3d 4h`; empty if unknown.
+def format_coverage(share: float) -> str:
+    """Format a share with up to two decimals, never rounded up: `100%` means all.
+
+    >>> format_coverage(0.999999), format_coverage(1)
+    ('99.99%', '100%')
+    """
+    return f"{int(share * 10_000) / 100:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def format_changes(added: int | None, removed: int | None) -> str:
+    """Format a number of changed lines: `+1,200 -508`."""
+    return f"+{added or 0:,} -{removed or 0:,}"
+
+
+def format_duration(duration: timedelta | float | None, *, seconds: bool = True) -> str:
+    """Format a duration, or a number of seconds: `340ms`, `3.2s`, `1m 12s`, `2h 03m`, `3d 4h`; empty if unknown.
 
     Without `seconds`, whole minutes are the smallest unit.
 
@@ -259,6 +286,8 @@ def format_duration(duration: timedelta | None, *, seconds: bool = True) -> str:
     """
     if duration is None:
         return ""
+    if not isinstance(duration, timedelta):
+        duration = timedelta(seconds=duration)
     if not seconds:
         minutes = max(0, duration // timedelta(minutes=1))
         return f"{minutes}m" if minutes < _MINUTE else format_duration(timedelta(minutes=minutes))
@@ -308,6 +337,15 @@ def format_decimal(number: Decimal) -> str:
 def plain_decimal(number: Decimal) -> Decimal:
     """The same number without exponent and trailing zeros."""
     return Decimal(format_decimal(number))
+
+
+def is_utf8(text: str) -> bool:
+    """Whether UTF-8 can encode a text. An argument or a file name with other bytes has surrogates in their place."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def replace_surrogates(value: Any) -> Any:
@@ -390,3 +428,13 @@ def mcp_server(tool: str) -> str | None:
     prefix, _, rest = tool.partition("__")
     server, separator, _name = rest.partition("__")
     return server if prefix == "mcp" and separator else None
+
+
+def tool_label(name: str) -> str:
+    """The name of a tool for people.
+
+    >>> tool_label("mcp__github__list_issues"), tool_label("Read"), tool_label("")
+    ('github: list_issues', 'Read', '(no name)')
+    """
+    server, _, tool = name.removeprefix("mcp__").partition("__")
+    return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"

@@ -139,20 +139,22 @@ def timestamp_from_mtime(mtime_ns: int) -> str:
     return (moment or datetime.min.replace(tzinfo=UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-_AGO = re.compile(r"(\d{1,6})\s*(m|min|h|d|w)")
+# Patterns that few commands need are compiled when they are used.
+_AGO = r"(\d{1,6})\s*(m|min|h|d|w)"
 _UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_BARE_DAY = re.compile(r"20\d{6}")
-_WEEK = re.compile(r"(\d{4})-w(\d\d)")
-_MONTH = re.compile(r"(\d{4})-(\d\d)")
-_PERIOD = re.compile(r"(this|last)[\s-]+(week|month|year)")
+_ISO_DAY = r"\d{4}-\d\d-\d\d"
+_BARE_DAY = r"20\d{6}"
+_WEEK = r"(\d{4})-w(\d\d)"
+_MONTH_OR_YEAR = r"(\d{4})(?:-(\d\d))?"
+_PERIOD = r"(this|last)[\s-]+(week|month|year)"
 _ONE_DAY = timedelta(days=1)
 
 
 def parse_moment(value: Moment, *, now: datetime | None = None, end: bool = False, tz: Zone | None = None) -> datetime:
     """Parse a time as people write it: `2026-11-03`, `2026-11-03T14:00`, `12h`, `7d`, `2w`, `now`, `yesterday`.
 
-    `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and similar also work, and so do dates and datetimes. A
+    `2026`, `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and similar also work, and so do dates and
+    datetimes. A
     day, week, month or year means its first moment, or with `end` its last. Weeks begin on Monday. Days, and times
     without an offset, are in the time zone `tz` (default: the user's own), however many hours a day has there; `7d` is
     always seven times 24 hours ago.
@@ -174,7 +176,7 @@ def _parse_moment_text(text: str, present: datetime, local_zone: tzinfo, *, end:
     word = text.strip().lower()
     if word == "now":
         return present
-    ago = _AGO.fullmatch(word)
+    ago = re.fullmatch(_AGO, word)
     if ago is not None:
         try:
             return present - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
@@ -186,8 +188,8 @@ def _parse_moment_text(text: str, present: datetime, local_zone: tzinfo, *, end:
     moment = _parse_iso(text.strip(), local_zone) if "-" in text else None
     if moment is None:
         raise BadQuery(
-            f"{text!r} is not a time. Write 2026-11-03, 2026-11-03T14:00, 2026-11, 12h, 7d, 2w, now, today, yesterday, "
-            "'this week' or 'last month'."
+            f"{text!r} is not a time. Write 2026-11-03, 2026-11-03T14:00, 2026-W45, 2026-11, 2026, 12h, 7d, 2w, now, "
+            "today, yesterday, 'this week' or 'last month'."
         )
     return moment
 
@@ -233,16 +235,17 @@ def _parse_days(word: str, today: date) -> tuple[date, date] | None:
     try:
         if ago is not None:
             return (today - ago * _ONE_DAY,) * 2
-        if _ISO_DAY.fullmatch(word) or _BARE_DAY.fullmatch(word):  # 20261103: as ccusage has it
+        if re.fullmatch(_ISO_DAY, word) or re.fullmatch(_BARE_DAY, word):  # 20261103: as ccusage has it
             return (date.fromisoformat(word),) * 2
-        week = _WEEK.fullmatch(word)
+        week = re.fullmatch(_WEEK, word)
         if week is not None:
             monday = date.fromisocalendar(int(week[1]), int(week[2]), 1)
             return monday, monday + 6 * _ONE_DAY
-        month = _MONTH.fullmatch(word)
+        month = re.fullmatch(_MONTH_OR_YEAR, word)
         if month is not None:
-            return _whole_month(date(int(month[1]), int(month[2]), 1))
-        match = _PERIOD.fullmatch(word)
+            first = date(int(month[1]), int(month[2] or 1), 1)
+            return _whole_month(first) if month[2] else (first, first.replace(month=12, day=31))
+        match = re.fullmatch(_PERIOD, word)
         return _named_period(match[2], today, before=match[1] == "last") if match is not None else None
     except (ValueError, OverflowError):  # no such day
         return None

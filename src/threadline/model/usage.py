@@ -202,9 +202,10 @@ INLINE_AGENT = "inline"
 class Origin(Struct, array_like=True, gc=False):
     """What the rows of a run of messages have in common: which transcript, session and agent they belong to.
 
-    `agent` is None for the main one. `forked` rows say that they are copies. The fields after `agent_type` are not in
-    the transcript: `account.with_origin` adds them. `home` is the path of the home, `home_name` its name in reports,
-    and `rank` its position among the homes of the archive. `lines` returns the number of the line at an offset.
+    `agent` is None for the main one. `forked` rows say that they are copies: by `forkedFrom`, or by naming another
+    session than the path of their transcript does. The fields after `agent_type` are not in the transcript:
+    `account.with_origin` adds them. `home` is the path of the home, `home_name` its name in reports, and `rank` its
+    position among the homes of the archive. `lines` returns the number of the line at an offset.
     """
 
     session: str | None = None

@@ -13,17 +13,28 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.parse.lines import (
         DECODE_ERRORS,
+        FIRST_HEADS,
         MAX_LINE_LENGTH,
         Chunk,
         LineNumbers,
         MatchingLines,
         find_lines,
         find_lines_in_block,
+        heads,
         make_lines_decoder,
+        named_session,
         read_chunks,
         read_first_lines,
     )
-    from threadline.parse.reader import EntryRun, TranscriptReader, decode_object, entries, entry_runs, head_of, heads
+    from threadline.parse.reader import (
+        EntryRun,
+        TranscriptReader,
+        decode_object,
+        entries,
+        entry_runs,
+        head_of,
+        load_entries,
+    )
     from threadline.parse.receipts import (
         CompactionBoundary,
         CostStates,
@@ -67,16 +78,19 @@ __getattr__ = lazy_exports(
         "lines": [
             "Chunk",
             "DECODE_ERRORS",
+            "FIRST_HEADS",
             "LineNumbers",
             "MAX_LINE_LENGTH",
             "MatchingLines",
             "find_lines",
             "find_lines_in_block",
+            "heads",
             "make_lines_decoder",
+            "named_session",
             "read_chunks",
             "read_first_lines",
         ],
-        "reader": ["EntryRun", "TranscriptReader", "decode_object", "entries", "entry_runs", "head_of", "heads"],
+        "reader": ["EntryRun", "TranscriptReader", "decode_object", "entries", "entry_runs", "head_of", "load_entries"],
         "receipts": [
             "CompactionBoundary",
             "CostStates",

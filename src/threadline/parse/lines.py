@@ -1,8 +1,9 @@
 """Read a transcript's bytes as lines, with a bounded amount of memory.
 
 `read_chunks` yields runs of whole lines that tile the file. `find_lines` yields only the lines that contain certain
-bytes, without splitting the others. `LineNumbers` converts offsets to line numbers on demand: counting lines takes as
-long as finding the usage in them.
+bytes, without splitting the others. `heads` decodes only the fields of entries that most questions need, and
+`named_session` the session that a transcript names. `LineNumbers` converts offsets to line numbers on demand: counting
+lines takes as long as finding the usage in them.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ from __future__ import annotations
 import io
 import os
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator
-from operator import itemgetter
+from itertools import count, islice, repeat
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from threadline.errors import Error, Unreadable
 from threadline.files import read_at
 from threadline.home_files import open_transcript
+from threadline.model.places import SessionId
+from threadline.model.usage import Head
 
 # Small enough to stay in the processor's cache while it is split and decoded, which saves a third of the time.
 CHUNK_SIZE = 128 * 1024
@@ -267,3 +273,41 @@ def make_lines_decoder(types: Any) -> DecodeLines:
         return values if len(values) == len(lines) else None
 
     return decode
+
+
+FIRST_HEADS = 40
+"""A copy begins like its original, so the first heads of a transcript show whether it can be one."""
+
+_decode_head_lines = make_lines_decoder(Head)
+_get_kind = attrgetter("kind")
+
+
+def heads(path: str | Path) -> Iterator[Head]:
+    """Yield the head of every entry of a transcript, in file order.
+
+    There are as many heads as `entries` yields entries. A damaged line has a head of kind `damaged`.
+
+    Raises:
+        NotFound: the file does not exist.
+        Unreadable: the file cannot be read.
+    """
+    number = 1
+    for chunk in read_chunks(path):
+        decoded = None if chunk.is_piece else _decode_head_lines(chunk.lines)
+        if decoded is None or not all(map(_get_kind, decoded)):
+            from threadline.parse.reader import heads_line_by_line  # noqa: PLC0415 - slow to load, for damaged lines only
+
+            yield from heads_line_by_line(str(path), chunk, number)
+            number += sum(line.endswith(b"\n") for line in chunk.lines)
+        else:
+            deque(map(force_setattr, decoded, repeat("line"), count(number)), maxlen=0)
+            yield from decoded
+            number += len(decoded)
+
+
+def named_session(path: Path) -> SessionId | None:
+    """Return the session that the first entries of a transcript name."""
+    try:
+        return next((head.session_id for head in islice(heads(path), FIRST_HEADS) if head.session_id), None)
+    except Error:
+        return None

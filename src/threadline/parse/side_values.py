@@ -5,7 +5,6 @@ This is a module of its own because the types of all side files take time to loa
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.home_files import open_transcript
+from threadline.home_files import open_transcript, read_and_close
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.side_files import AgentMeta
 from threadline.parse.lines import DECODE_ERRORS
@@ -45,8 +44,7 @@ def read_side_bytes(path: Path, home: Path) -> bytes:
         NotFound: it does not exist.
         Unreadable: it cannot be read, or is outside the home.
     """
-    with os.fdopen(open_transcript(path, home=home), "rb") as file:
-        return file.read(_MAX_SIZE)
+    return read_and_close(open_transcript(path, home=home), _MAX_SIZE)
 
 
 def read_side_content(path: Path, home: Path, shape: type[Content]) -> Content | None:

@@ -372,11 +372,28 @@ _MANY_CALLS = 64
 _DEFAULT_VALUES: dict[str | None, None] = dict.fromkeys(("standard", "default", "not_available", "global", ""))
 
 
+def _session_in_path(path: Path) -> str | None:
+    """The session that a path names; None for an agent's transcript beside the sessions.
+
+    Only the path decides, so that every way to find a transcript gives the same answer.
+
+    >>> _session_in_path(Path("-work-app/5eed.jsonl")), _session_in_path(Path("-work-app/agent-a1.jsonl"))
+    ('5eed', None)
+    >>> _session_in_path(Path("-work-app/5eed/subagents/agent-a1.jsonl"))
+    '5eed'
+    """
+    if not path.name.startswith("agent-"):
+        return path.stem
+    parents = path.parts[::-1]
+    return parents[parents.index("subagents") + 1] if "subagents" in parents[:-1] else None
+
+
 class SightingCollector:
     """Collects the sightings of one transcript, row by row."""
 
     def __init__(self, transcript: Transcript, *, calls: bool = True) -> None:
         self.transcript = transcript
+        self._path_session = _session_in_path(transcript.path)
         self._with_calls = calls
         self._by_key: dict[_SightingKey, Sighting] = {}
         self.origins: list[Origin] = []
@@ -395,6 +412,15 @@ class SightingCollector:
         """Add the next block of the transcript."""
         for offsets, rows in decode_rows(self.transcript.path, matches):
             self.add_rows(offsets, rows)
+        self.add_results(matches)
+
+    @property
+    def has_waiting_agents(self) -> bool:
+        """Whether the result of a call that starts an agent has not been read yet."""
+        return bool(self._waiting_agents)
+
+    def add_results(self, matches: MatchingLines) -> None:
+        """Add the results in a block of web searches, and of calls that start agents."""
         if self._waiting_searches:
             self.count_searches(matches)
         if self._waiting_agents:
@@ -471,13 +497,14 @@ class SightingCollector:
         if time:
             self._time = time
         forked_from = row.forked_from
+        is_foreign = row.session_id is not None and self._path_session not in {None, row.session_id}
         shared = (
             session,
             agent,
             row.version,
             row.git_branch,
             row.is_agent,
-            bool(forked_from) and bytes(forked_from) != b"null",
+            is_foreign or (bool(forked_from) and bytes(forked_from) != b"null"),
             row.attribution_skill,
             row.attribution_agent,
         )

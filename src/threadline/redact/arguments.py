@@ -11,12 +11,12 @@ from threadline.redact.contexts import find_piped_value, literal_span, word_span
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive
 from threadline.redact.patterns import compile_lazily, trie_pattern
-from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign
+from threadline.redact.prefilter import RareMarks, gate, match_at_places, match_at_sign
 
 # Options of one or two letters, with a value that follows or is attached. The program precedes them on its line.
 _SEPARATE_OPTION = compile_lazily(rb"-(?<=[ \t]-)([a-zA-Z]{1,2})[ \t=:]{1,2}(\\*[\"'])?([^\s\"'\\]{3,256})")
 _ATTACHED_OPTION = compile_lazily(rb"-(?<=[ \t]-)(hp|[a-zA-Z])(\\*[\"'])?([^\s\"'\\=:-][^\s\"'\\]{2,256})")
-_LOGIN_OPTION = compile_lazily(rb"-(?<=[ \t]-)([a-zA-Z])[ \t=]{0,2}\\*[\"']?([^\s\"']{4,256})")
+_LOGIN_OPTION = compile_lazily(rb"-(?<=[ \t]-)([a-zA-Z])[ \t=]{0,2}\\*[\"']?([^\s\"']{2,256})")
 _SEPARATE_PROGRAMS = {
     "p": "sshpass useradd usermod mongo mongosh mongodump mongorestore mongoexport mongoimport mongotop mongostat"
     " login psexec"
@@ -24,18 +24,20 @@ _SEPARATE_PROGRAMS = {
     " evil-winrm"
     " hydra medusa twine security winrs gsutil kubeadm couchbase-cli nodetool sqlplus mssql-cli ncrack wmiexec pwsh"
     " vncviewer"
-    " htdigest smbmap kcadm.sh kcadm asadmin neo4j-admin cypher-shell psftp freerdp proxychains arangosh arangodump",
+    " altool htdigest smbmap kcadm.sh kcadm asadmin neo4j-admin cypher-shell psftp freerdp proxychains arangosh"
+    " arangodump",
     "P": "zip unzip zipcloak sqlcmd bcp osql tsql isql ipmitool mosquitto_pub mosquitto_sub mosquitto_rr security"
     " ssh-keygen"
     " fcrackzip certutil pktool tftp sqsh freebcp defncopy wg-quick",
     "w": "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd ldapmodrdn ldapcompare ldapexop kadmin"
-    " security dsadd dsmod",
+    " security dsadd dsmod ipa-client-install ipa-server-install ipa-replica-install",
     "s": "ldappasswd",
     "a": "redis-cli ldappasswd valkey-cli keydb-cli",
     "A": "snmpwalk snmpget snmpset snmpbulkwalk snmpgetnext snmptrap",
     "X": "snmpwalk snmpget snmpset snmpbulkwalk snmpgetnext snmptrap",
     "c": "snmpwalk snmpget snmpset snmpbulkwalk snmpbulkget snmpgetnext snmptable snmptrap onesixtyone",
     "k": "openssl nuget",
+    "K": "openssl",
     "N": "ssh-keygen",
     "pw": "plink pscp psftp puttygen kitty addprinc cpw kadmin kadmin.local",
     "rp": "schtasks",
@@ -95,19 +97,21 @@ def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Itera
                 yield span
     if marks.places:
         yield from _find_by_words(view, lower, marks)
+    yield from _find_rare_forms(view, lower, marks)
     yield from _find_recovery_codes(lower, marks)
-    has_pgpass = any(pattern.search(view) for pattern in _PGPASS_LINE)
+    has_pgpass = _PGPASS_GATE in marks.gates and any(pattern.search(view) for pattern in _PGPASS_LINE)
     for match in _PGPASS.finditer(view) if has_pgpass else ():
         span = literal_span("password", match.start(1), match[1])
         if span is not None:
             yield span
-    for match in match_at_sign(_HASH, b"$", view):
+    for match in match_at_sign(_HASH, b"$", view) if _HASH_GATE in marks.gates else ():
         if match.end() - match.start() >= _MIN_HASH:
             yield Span(*match.span(), "password-hash")
 
 
 # Lists of codes below a heading such as `Recovery codes:`.
 _RECOVERY_CODES = b"recovery codes"
+_RECOVERY_GATE = gate(rb"(?i)" + _RECOVERY_CODES)
 _CODES_HEADING = compile_lazily(rb"codes\b[^\n\\]{0,60}?(?:[:*#`\[{(\"]|(?=\r?\n|\\n)|\Z)")
 _CODE = compile_lazily(
     rb"(?:[\s,;*`\"'|>\[-]|\\+[nrt]|[0-9]{1,2}[.)][ \t]){1,40}"
@@ -121,7 +125,7 @@ _MAX_CODES = 40
 def _find_recovery_codes(lower: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find the codes that replace a second factor: at least two, each with a digit, below a heading."""
     places = [at + len(b"backup ") for at in marks.places_of(prefilter.BACKUP_CODES)[:_MAX_HEADINGS]]
-    at = lower.find(_RECOVERY_CODES)
+    at = lower.find(_RECOVERY_CODES) if _RECOVERY_GATE in marks.gates else -1
     while at >= 0 and len(places) < 2 * _MAX_HEADINGS:
         places.append(at + len(b"recovery "))
         at = lower.find(_RECOVERY_CODES, at + len(_RECOVERY_CODES))
@@ -151,8 +155,11 @@ def _option_password(view: bytes, at: int) -> Span | None:
     known = _LOGINS.get(login[1]) if login else None
     if login is None or known is None or known[0] not in login[2] or not _is_run_by(view, at, known[1]):
         return None
-    offset = login[2].index(known[0]) + 1
-    return word_span("password", login.start(2) + offset, login[2][offset:])
+    start = login.start(2) + login[2].index(known[0]) + 1
+    quoted = _QUOTED_ARGUMENT.match(view, start)
+    if quoted is not None:
+        return literal_span("password", quoted.start(1), quoted[1])
+    return word_span("password", start, view[start : login.end(2)])
 
 
 def _is_run_by(view: bytes, at: int, programs: _Programs) -> bool:
@@ -183,6 +190,8 @@ def _argument_span(match: re.Match[bytes]) -> Span | None:
 
 # Programs and files that a rare word announces. Each pattern starts at that word, in lower case.
 _QUOTED = rb"\\*[\"']([^\s\"'\\]{4,128})\\*[\"']"
+_WORD_BEFORE_HOST = rb"\\*[\"']?([^\s@\"'\\]{4,128})\\*[\"']?@"
+_QUOTED_ARGUMENT = compile_lazily(_QUOTED)
 _WORD = rb"\\*[\"']?([^\s\"'\\|;&<>]{4,128})"
 _BLANK = rb"[ \t]+"
 _NAME = rb"[\w.@$#-]{1,64}"
@@ -195,7 +204,10 @@ _ORACLE = (
     + rb"/([^\s\"'\\/@]{3,128})(?=[@\s\"'\\]|\Z)"
 )
 _EXPECT = (
-    rb"pect[ (][^\n\\]{0,20}" + _BREAK + rb"{0,20}[^\n]{0,60}(?:assword|assphrase|asscode|pin)\b[^\n]{0,20}?" + _BREAK
+    rb"pect[ (](?:[^\n]{0,80}|[^\n\\]{0,20}(?:\n|\\n)"
+    + _BREAK
+    + rb"{0,20}[^\n]{0,60})(?:assword|assphrase|asscode|pin)\b[^\n]{0,20}?"
+    + _BREAK
 ) + (
     rb"{0,20}\{?"
     + _BREAK
@@ -268,13 +280,108 @@ _COOKIE_JAR = compile_lazily(
     rb"(?:#HttpOnly_)?[\w.-]{3,253}(?:\t|\\t)(?:TRUE|FALSE)(?:\t|\\t)/[^\s\\]{0,200}(?:\t|\\t)(?:TRUE|FALSE)(?:\t|\\t)[0-9]{1,12}(?:\t|\\t)[^\s\\]{1,128}(?:\t|\\t)([^\s\\\"]{4,4096})"
 )
 _COOKIE_JAR_REACH = 280
+_MAX_COOKIE = 4800
 # A search for a few signs is faster than one for a whole line.
 _PGPASS_LINE = (compile_lazily(rb"5(?:43[0-9]:)(?<=:543.:)"), compile_lazily(rb"\*(?::)(?<=:\*:)"))
+_PGPASS_GATE = gate(rb":543[0-9]:|:\*:")
 _PGPASS = compile_lazily(
     rb"(?<![\w.*/:-])(?:\*|[\w.-]{1,253}):(?:\*|[0-9]{2,5}):[\w*-]{1,64}:[\w.*@-]{1,64}:([^\s'\"\\:]{4,128})(?=\s|\\n|\\?\"|\Z)"
 )
 _HASH = compile_lazily(rb"\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$(?:[\w=,./+]{1,64}\$){0,3}[\w./+]{16,128}")
+_HASH_GATE = gate(rb"\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$")
 _MIN_HASH = 28
+
+
+# Commands, calls and URLs that few texts contain. Each pattern has a group with the secret, in lower case.
+_RARE_FORMS = tuple(
+    (words, gate(b"(?i)" + b"|".join(map(re.escape, words))), compile_lazily(pattern), name)
+    for words, pattern, name in (
+        # Logins by position.
+        ((b"bw unlock ", b"masterauth "), rb"(?:bw unlock|masterauth)" + _BLANK + _WORD, "password"),
+        ((b"isql ",), rb"isql(?<![\w-]isql)" + _BLANK + _NAME + _BLANK + _NAME + _BLANK + _WORD, "password"),
+        ((b".logon ",), rb"\.logon" + _BLANK + rb"[\w./-]{1,80},([^\s;\"'\\]{4,128})", "password"),
+        (
+            (b"signtool ", b"ktpass ", b"schtasks "),
+            rb"(?:signtool|ktpass|schtasks) [^\n|;]{0,200}?[ \t]/p(?:ass(?:word)?)?" + _BLANK + _WORD,
+            "password",
+        ),
+        ((b"@tcp(", b"@unix("), rb"(?<=:)([^\s:@/\"'\\]{4,128})@(?:tcp|unix)\(", "password"),
+        (
+            (b".py ",),
+            rb"\.py[ \t]+\\*[\"']?(?:[\w.-]{1,64}/)?[\w.$-]{1,64}:([^\s@\"'\\]{4,128})@",
+            "password",
+        ),
+        (
+            (b"impacket-",),
+            rb"impacket-[a-z]{2,24}[ \t]+(?:-\S+[ \t]+){0,4}\\*[\"']?(?:[\w.-]{1,64}/)?[\w.$-]{1,64}:"
+            + _WORD_BEFORE_HOST,
+            "password",
+        ),
+        (
+            (b"mc alias set ", b"mc config host add "),
+            rb"mc (?:alias set|config host add)"
+            + _BLANK
+            + _NAME
+            + _BLANK
+            + rb"\S{1,200}"
+            + _BLANK
+            + rb"\\*[\"']?"
+            + _NAME
+            + rb"\\*[\"']?"
+            + _BLANK
+            + _WORD,
+            "password",
+        ),
+        (
+            (b"rclone config ",),
+            rb"rclone config (?:create|update|password)\b[^\n|;]{0,200}?[ \t](?:pass|password2?|secret_access_key)"
+            rb"[ \t=]+" + _WORD,
+            "password",
+        ),
+        # Keys of functions that sign or encrypt, and URLs that work without any other key.
+        (
+            (b"hmac.new(", b"createhmac(", b"fernet("),
+            rb"(?:hmac\.new|fernet|createhmac\(\\*[\"'][\w-]{1,20}\\*[\"'],[ \t]{0,4})\(?b?" + _QUOTED,
+            "secret_key",
+        ),
+        ((b"rtmp://", b"rtmps://"), rb"rtmps?://[^\s\"'/]{1,100}/[\w-]{1,40}/([\w-]{12,128})(?![\w/])", "secret_key"),
+        (
+            (b"/magic", b"/reset", b"/invite", b"/verify", b"/confirm", b"/activat"),
+            rb"/(?:magic|reset|invite|verify|confirm|activat)[a-z-]{0,24}/([\w-]{20,256})(?![\w/.])",
+            "secret_key",
+        ),
+        # A number that opens something.
+        (
+            (b"pin is ", b"pin was ", b"pin code is ", b"pin number is "),
+            rb"pin(?<![a-z_]pin)(?: code| number)? (?:is|was) ([0-9]{4,8})(?!\w)",
+            "pin",
+        ),
+    )
+)
+# Programs that read a password from their input, in addition to those that a rare word announces.
+_READERS = (
+    rb"\|[ \t]*(?:sudo[ \t]+)?(secret-tool store|(?:go)?pass (?:insert|add)|op signin|bw (?:login|unlock)|realm join)\b"
+)
+_READERS_GATE = gate(rb"(?i)" + _READERS)
+_READER = compile_lazily(_READERS)
+
+
+def _find_rare_forms(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    for words, form_gate, pattern, name in _RARE_FORMS:
+        # Without RE2 all gates are open, and a search for words is faster than one for the pattern.
+        for match in pattern.finditer(lower) if marks.may_contain(form_gate, words, lower) else ():
+            start, end = match.span(match.lastindex or 0)
+            value = view[start:end].rstrip(b"\"'`);,")
+            if name == "pin":
+                yield Span(start, end, "password", local_only=True)
+                continue
+            span = literal_span(name, start, value) if name == "password" else word_span(name, start, value)
+            if span is not None:
+                yield span
+    for match in _READER.finditer(lower) if _READERS_GATE in marks.gates else ():
+        span = find_piped_value(view, lower, match.start(1), "password")
+        if span is not None:
+            yield span
 
 
 def _find_by_words(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
@@ -333,9 +440,9 @@ def _find_cookie_jar_lines(view: bytes, places: list[int]) -> Iterator[Span]:
     for place in places:
         floor = max(done, place - _COOKIE_JAR_REACH)
         line, escaped = view.rfind(b"\n", floor, place), view.rfind(b"\\n", floor, place)
-        match = (
-            _COOKIE_JAR.match(view, max(line + 1, escaped + 2 if escaped >= 0 else floor)) if place >= done else None
-        )
+        begin = max(line + 1, escaped + 2 if escaped >= 0 else floor)
+        # A line number may precede the line.
+        match = _COOKIE_JAR.search(view, begin, min(len(view), place + _MAX_COOKIE)) if place >= done else None
         if match is not None:
             done = match.end()
             if heuristics.is_literal(match[1].decode("latin-1")):
@@ -345,7 +452,11 @@ def _find_cookie_jar_lines(view: bytes, places: list[int]) -> Iterator[Span]:
 # Calls: which string of the arguments is the password depends on the function.
 _CALLS = compile_lazily(
     rb"\((?:(?<=tconnection\()|(?=[\\\"'n])(?:(?<=login\()|(?<=nnect\()|(?<=nection\()|(?<=ntial\()|(?<=tials\()|(?<=lient\()|(?<=mysqli\()|(?<=pdo\()"
-    rb"|(?<=_user\()|(?<=teuser\()|(?<=ftp\()|(?<=_driver\()|(?<=sign_in\()|(?<=signin\()|(?<=authenticate\()))"
+    rb"|(?<=equelize\()|(?<=bind_s\()|(?<=superuser\()|(?<=_user\()|(?<=teuser\()|(?<=ftp\()|(?<=_driver\()|(?<=sign_in\()|(?<=signin\()|(?<=authenticate\()))"
+)
+_CALLS_GATE = gate(
+    rb"(?i)tconnection\(|(?:login|nnect|nection|ntial|tials|lient|mysqli|pdo|equelize|bind_s|superuser|_user|teuser|ftp|_driver|sign_in|signin"
+    rb"|authenticate)\([\\\"'n]"
 )
 _AUTH_CALL = compile_lazily(
     rb"uth[a-z_]{0,24}[ \t]{0,2}(?:[=:][ \t]{0,2}[\w.]{0,40})?[\(\[](?=[ \t]{0,2}[bru]?\\*[\"'])"
@@ -353,13 +464,13 @@ _AUTH_CALL = compile_lazily(
 _ARGUMENTS = compile_lazily(
     rb"[ \t\n]{0,20}(?:[bru]?(\\*[\"'`])([^\"'`\\\r\n]{0,256})\1[\w.()]{0,30}|([\w.]{1,60}))[ \t\n]{0,20}(,|[\)\]])"
 )
-_HOST_FIRST = (b"nnect", b"nection", b"mysqli", b"pdo", b"ftp", b"_user", b"teuser")
+_HOST_FIRST = (b"nnect", b"nection", b"mysqli", b"pdo", b"ftp", b"_user", b"teuser", b"superuser", b"equelize")
 _MAX_ARGUMENTS = 6
 
 
 def find_call_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find passwords among the positional arguments of functions that log in or connect."""
-    for match in _CALLS.finditer(lower):
+    for match in _CALLS.finditer(lower) if _CALLS_GATE in marks.gates else ():
         span = _call_password(view, match.end(), host_first=lower.endswith(_HOST_FIRST, 0, match.start()))
         if span is not None:
             yield span

@@ -26,7 +26,7 @@ from threadline.redact.heuristics import (
     split_name,
 )
 from threadline.redact.patterns import compile_lazily
-from threadline.redact.prefilter import MAX_SIGNS, RareMarks, match_at_places, match_at_sign
+from threadline.redact.prefilter import MAX_SIGNS, RareMarks, gate, match_at_places, match_at_sign
 
 # The rest of a name, and what may separate it from its value, which follows.
 _REST = rb"[a-z0-9_.-]{0,24}+"
@@ -34,7 +34,8 @@ _BREAK = rb"(?:\r?\n|\\+n)"
 _QUOTE_FOLLOWS = rb"(?=(?:[brnufl$@]|rb|br)?\\*[\"'`])"
 _ASSIGNMENT = (
     rb"(?:(?:\\*[\"'`\])]|&quot;|%22|\*\*){0,3}[ \t]{0,8}(?:" + _BREAK + rb"[ \t]{0,40}(?=:))?"
-    rb"(?:(?:=>|:=|:-|\?=|\+=|!=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|%3[ad]|>|(?:\|\||\?\?)[ \t]{0,2}"
+    rb"(?:(?:=>|:=|:-|\?=|\+=|!=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|%3[ad]"
+    rb"|(?:[a-z]{2,16}=\\*[\"'][\w-]{1,20}\\*[\"'])?>|(?:\|\||\?\?)[ \t]{0,2}"
     + (_QUOTE_FOLLOWS + rb")(?:\*\*)?[ \t]{0,20}")
     # A type before the value, or the anchor and tag of a YAML value.
     + (rb"(?:&?[a-z_][a-z0-9_\[\]|.]{0,30}[ \t]{0,2}=[ \t]{0,2}" + _QUOTE_FOLLOWS)
@@ -65,7 +66,7 @@ _ASSIGNMENT = (
 _K_WORDS = rb"(ie(?<=cookie)|edin(?<=linkedin)|[sb](?<=hook.)(?=[./2])|ty\\?\"(?<=\"kty.)|init(?<=kinit))"
 _TOKEN_WORD = re.compile(
     rb"k(?=e[nyd]|ode|ie|[sb]|ty|init)(?:(?:en(?<=token)(?!s)|ey(?!w|b)|ennwort|ode(?<=adgangskode))(?:"
-    + (_REST + _ASSIGNMENT + rb"|(?<=[a-z0-9_ -]k..)(?![a-z])" + _REST + rb")|" + _K_WORDS + rb")")
+    + (_REST + _ASSIGNMENT + rb"|(?:(?<=[a-z0-9_ -]k..)|(?<=kennwort))(?![a-z])" + _REST + rb")|" + _K_WORDS + rb")")
 )
 _RARE_K_WORD = compile_lazily(rb"k" + _K_WORDS)
 LONG_OPTION = (
@@ -90,7 +91,7 @@ _PASS_WORD = re.compile(
     + _REST
     + rb"(?:"
     + _ASSIGNMENT
-    + rb")?|(?:ass(?:e?)(?![a-z])|wd(?![a-z])|in(?<![a-z]pin)(?![a-z]))"
+    + rb")?|(?:ass(?:e?)(?<!--- pass)(?![a-z])|wd(?![a-z])|in(?<![a-z]pin)(?![a-z]))"
     + _REST
     + _ASSIGNMENT
     + rb"|"
@@ -99,7 +100,8 @@ _PASS_WORD = re.compile(
 )
 _RARE_P_WORD = compile_lazily(rb"p" + _P_WORDS)
 _SECRET_WORD = re.compile(rb"cre(?:t(?<=secret)|d(?:s|entials?)?(?![a-z]))" + _REST + rb"(?:" + _ASSIGNMENT + rb")?")
-ENV_WORDS = (b"pin", b"auth", b"jwt", b"salt", b"dsn", b"sid", b"pat", b"psk")
+_SECRET_GATE = gate(rb"(?i)secret|cred(?:s|entials?)?(?:[^a-z]|\z)")
+ENV_WORDS = (b"seed", b"pin", b"auth", b"jwt", b"salt", b"dsn", b"sid", b"pat", b"psk")
 """Last words of variable names that may contain a secret, after the last underscore."""
 _ENV_WORD = compile_lazily(rb"_(?:" + b"|".join(ENV_WORDS) + rb")" + _ASSIGNMENT)
 _MAX_RARE_WORD = 9
@@ -153,12 +155,14 @@ _RELAY_LOGIN = compile_lazily(rb"@[\w.-]{1,64}:([^\s\"'`\\]{4,128})[ \t]*(?=\r?\
 _RELAY_HOST = compile_lazily(rb"(?:\A|[\s\"'n])\[[\w.-]{3,80}\](?::\w{1,12})?[ \t]+[\w.+-]{1,64}\Z")
 _MAX_RELAY = 200
 _URL_TOKEN = compile_lazily(r"[A-Za-z0-9_~.-]{16,255}\Z")
-_PARAMETER = (
+_LOGIN_GATE = gate(rb"://[^\s/@\"'`<>\\]+@|\](?::\w+)?[ \t]+[\w.+-]+@")
+_PARAMETER_NAME = (
     rb"(?:amp;)?(?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature"
     rb"|x-goog-credential|auth|authkey|session|sessionid|session_id|sid|jwt|hmac|hash|otp|pat|pass|pwd|code|ticket|assertion"
     rb"|code_verifier)="
-    rb"([^&\s\"'`<>\\#]{8,4096})"
 )
+_PARAMETER_GATE = gate(rb"(?i)[&?]" + _PARAMETER_NAME)
+_PARAMETER = _PARAMETER_NAME + (rb"([^&\s\"'`<>\\#]{8,4096})")
 # Two searches for one sign are faster than one for either.
 _PARAMETERS = tuple((sign, compile_lazily(re.escape(sign) + _PARAMETER)) for sign in (b"&", b"?"))
 _CURL_USER = compile_lazily(
@@ -186,23 +190,25 @@ _AUTH_SCHEMES = frozenset((b"basic", b"bearer", b"token"))
 _Names = Iterable[re.Match[bytes]]
 
 
-def find_named_values(view: bytes, lower: bytes, marks: RareMarks) -> list[Span]:
+def find_named_values(view: bytes, lower: bytes, marks: RareMarks, *, is_text: bool) -> list[Span]:
     """Find values of names that denote a secret; `lower` is the view in lower case.
 
-    This also adds the rare words it meets to `marks`, so it must run before the searches that use them.
+    Names in other languages and logins in sentences are searched for in texts, and in short parts of files. This also
+    adds the rare words it meets to `marks`, so it must run before the searches that use them.
     """
     spans: list[Span] = []
     mentions: list[Mention] = []
     for names in (
         _names_and_rare_words(_TOKEN_WORD, _RARE_K_WORD, lower, marks),
         _names_and_rare_words(_PASS_WORD, _RARE_P_WORD, lower, marks),
-        _SECRET_WORD.finditer(lower),
+        _SECRET_WORD.finditer(lower) if _SECRET_GATE in marks.gates else (),
         match_at_places(_ENV_WORD, lower, marks.underscores),
-        _foreign_names(lower),
+        _foreign_names(lower) if is_text or len(lower) <= _SHORT_PART else (),
     ):
         _collect_values(view, names, spans, mentions)
     spans += find_values_near_names(view, lower, mentions)
-    spans += _find_login_sentences(view, lower)
+    if is_text or len(lower) <= _SHORT_PART:
+        spans += _find_login_sentences(view, lower)
     return spans
 
 
@@ -239,25 +245,27 @@ def _collect_values(view: bytes, names: _Names, spans: list[Span], mentions: lis
 _MESSAGE_OR_WORDS = compile_lazily(rb":?[?+]|:?[-=][^\s{}\"']{1,128}[ \t][^{}\r\n]{0,256}\}")
 
 
-# A login in a sentence, without a word for password. Short texts are searched for it, which costs little.
+_SHORT_PART = 8192
+
+
+# A login in a sentence, without a word for password.
 _LOGIN_SENTENCE = compile_lazily(
     rb"(?:log|sign)(?:ged)?[ -]?in (?:as|with|using) [`\"']?[\w.@+-]{1,64}[`\"']?(?:[ \t]?/[ \t]?|:)[`\"']?"
     rb"([^\s`\"'<>()]{5,128})"
 )
+_LOGIN_WORDS = (b"in as ", b"in with ", b"in using ")
 
 
 def _find_login_sentences(view: bytes, lower: bytes) -> Iterator[Span]:
-    for match in _LOGIN_SENTENCE.finditer(lower) if len(lower) <= _MAX_FOREIGN else ():
+    for match in _LOGIN_SENTENCE.finditer(lower) if any(words in lower for words in _LOGIN_WORDS) else ():
         span = word_span("password", match.start(1), view[match.start(1) : match.end(1)])
         if span is not None:
             yield span
 
 
 def _foreign_names(lower: bytes) -> _Names:
-    """Names in other languages that are only ASCII. Short texts are searched for them, which costs little."""
-    if len(lower) > _MAX_FOREIGN or not any(word in lower for word in _FOREIGN_WORDS):
-        return ()
-    return _FOREIGN_WORD.finditer(lower)
+    """Names in other languages that are only ASCII."""
+    return _FOREIGN_WORD.finditer(lower) if any(word in lower for word in _FOREIGN_WORDS) else ()
 
 
 _FOREIGN_WORDS = (
@@ -279,7 +287,6 @@ _FOREIGN_WORD = compile_lazily(
     + _ASSIGNMENT
     + rb")?"
 )
-_MAX_FOREIGN = 8192
 
 
 def _list_values(view: bytes, name: str, at: int) -> Iterator[Span]:
@@ -318,7 +325,7 @@ def find_assigned_values(view: bytes, lower: bytes, marks: RareMarks) -> Iterato
         if span is not None:
             yield span
     yield from _find_headers(view, lower, marks)
-    yield from _find_in_urls(view, lower)
+    yield from _find_in_urls(view, lower, marks)
     yield from _find_tool_arguments(view, marks)
 
 
@@ -370,7 +377,7 @@ def _assigned_value(view: bytes, name: str, begin: int, stop: int, end: int) -> 
     # In `"outcome": "pass", "next": …` the word is a value, and the next key follows.
     if is_listed and view[max(0, begin - 8) : begin - 1].rstrip(b" \t\\")[-1:] in _ASSIGNMENT_BYTES:
         return None
-    span = value_at(view, name.lstrip("-."), end)
+    span = _passphrase_on_line(view, name, begin, end) or value_at(view, name.lstrip("-."), end)
     if span is None or (span.start == end and view[span.end : span.end + 1] in _LINE_SIGNS):
         span = _line_value(view, name, begin, end) or span
     if span is not None and b"n" in view[stop:end].lower().replace(b"\n", b"n"):
@@ -416,6 +423,23 @@ def _line_value(view: bytes, name: str, begin: int, end: int) -> Span | None:
     ):
         return None
     return Span(end, end + len(value), "password", local_only=not is_distinctive(value))
+
+
+# Words without quotes. In YAML they are in lower case, as in no sentence.
+_WORDS_ON_LINE = compile_lazily(
+    rb"([A-Za-z0-9][a-z0-9]{2,20}(?: [A-Za-z0-9][a-z0-9]{1,20}){2,9})[ \t]{0,8}(?=\r?\n|\\n|\\?\"|\Z)"
+)
+
+
+def _passphrase_on_line(view: bytes, name: str, begin: int, end: int) -> Span | None:
+    """The words that are the rest of a line in a file of settings."""
+    match = _WORDS_ON_LINE.match(view, end) if is_password_name(name) else None
+    if match is None or not _LINE_START.search(view, max(0, begin - 48), begin):
+        return None
+    is_sentence = b"=" not in view[begin:end] and not (name.islower() and match[1].islower())
+    if is_sentence or not heuristics.is_passphrase(match[1].decode()):
+        return None
+    return Span(*match.span(1), "password")
 
 
 def _unassigned_value(view: bytes, name: str, begin: int, end: int, separator: bytes) -> Span | None:
@@ -514,7 +538,8 @@ def is_credible(name: str, value: str, *, quoted: bool, last: bool = True) -> bo
         return heuristics.is_salt(value)
     if not is_secret_name(name):
         return heuristics.can_be_key(value, quoted=quoted) and heuristics.entropy(value) > _LIKELY_RANDOM_ENTROPY
-    return heuristics.can_be_key(value, quoted=quoted)
+    is_setting = quoted or (last and name.isupper())
+    return heuristics.can_be_key(value, quoted=quoted) or (is_setting and heuristics.is_secret_of_words(name, value))
 
 
 def _closing_quote(view: bytes, start: int, quote: bytes) -> int:
@@ -559,13 +584,13 @@ def _is_basic_login(value: str) -> bool:
         return False
 
 
-def _find_in_urls(view: bytes, lower: bytes) -> Iterator[Span]:
-    for match in _url_logins(view):
+def _find_in_urls(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    for match in _url_logins(view) if _LOGIN_GATE in marks.gates else ():
         is_relay = match[0].startswith(b"@")
         span = literal_span("password", match.start(1), match[1]) if is_relay else _login_span(match)
         if span is not None:
             yield span
-    for sign, pattern in _PARAMETERS:
+    for sign, pattern in _PARAMETERS if _PARAMETER_GATE in marks.gates else ():
         for match in match_at_sign(pattern, sign, lower):
             value = match[1].decode("latin-1")
             if heuristics.is_literal(value) and (

@@ -51,7 +51,9 @@ def literal_span(name: str, start: int, value: bytes) -> Span | None:
     if is_password_name(name):
         if not heuristics.can_be_password(text, quoted=True) or _is_label(text) or heuristics.is_path(text):
             return None
-    elif " " in text or not heuristics.can_be_key(text, quoted=True):
+    elif " " in text or not (
+        heuristics.can_be_key(text, quoted=True) or (name.isupper() and heuristics.is_secret_of_words(name, text))
+    ):
         return None
     return Span(start, start + len(value), kind_of(name, text), local_only=not heuristics.is_distinctive(text))
 
@@ -205,19 +207,45 @@ def _find_in_next_element(view: bytes, _lower: bytes, mention: Mention) -> Span 
     return literal_span(mention.name, match.start(1), match[1]) if match else None
 
 
+_NAMED_ELEMENT = compile_lazily(rb"<[\w:.-]{1,40} (?:name|key|id)=\\*[\"'][\w.-]{0,40}\Z")
 _INNER_ELEMENT = compile_lazily(
-    rb">(?:\s|\\n){0,40}<(?:[\w-]{1,20}:)?(?:value|plaintext|string|text|data|content)"
+    rb"(?:\\*[\"'])?>(?:\s|\\n){0,40}<(?:[\w-]{1,20}:)?(?:value|plaintext|string|text|data|content)"
     rb"(?: [^<>]{0,80})?>(?:\s|\\n){0,20}"
     rb"([^<>\s]{4,256})(?:\s|\\n){0,20}</"
 )
 
 
 def _find_in_inner_element(view: bytes, lower: bytes, mention: Mention) -> Span | None:
-    """`<AdminPassword><Value>…`: the value in an element of its own."""
-    if view[mention.start - 1 : mention.start] != b"<":
+    """`<AdminPassword><Value>…` and `<property name="password"><value>…`: the value in an element of its own."""
+    if view[mention.start - 1 : mention.start] != b"<" and not _NAMED_ELEMENT.search(
+        lower, max(0, mention.start - 60), mention.start
+    ):
         return None
     match = _INNER_ELEMENT.match(lower, mention.end)
     return literal_span(mention.name, *_view_group(view, match, 1)) if match else None
+
+
+# The lines of a here-document: `db_password = <<EOT`.
+_HERE_DOCUMENT = compile_lazily(
+    rb"[ \t]{0,20}=[ \t]{0,20}<<[-~]?\\*[\"']?([A-Za-z_]{1,20})\\*[\"']?[ \t]{0,4}(?:\r?\n|\\n)[ \t]{0,40}"
+    rb"([^\s\"\\]{4,256})[ \t]{0,4}(?:\r?\n|\\n)[ \t]{0,40}\1"
+)
+
+
+def _find_in_here_document(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
+    match = _HERE_DOCUMENT.match(view, mention.end) if view.find(b"<<", mention.end, mention.end + 44) >= 0 else None
+    return literal_span(mention.name, match.start(2), match[2]) if match else None
+
+
+# The value of a template if the variable is not set: `{{ db_password | default('…') }}`.
+_DEFAULT_FILTER = compile_lazily(
+    rb"[ \t]{0,4}\|[ \t]{0,4}(?:default|d)[ \t]{0,2}[(:][ \t]{0,4}(\\*[\"'])([^\s\"'\\]{4,128})\1"
+)
+
+
+def _find_template_default(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
+    match = _DEFAULT_FILTER.match(view, mention.end) if view.find(b"|", mention.end, mention.end + 5) >= 0 else None
+    return literal_span(mention.name, match.start(2), match[2]) if match else None
 
 
 # Tuples of Erlang and Elixir: `{default_pass, <<"…">>}`, `{:password, "…"}`.
@@ -454,8 +482,8 @@ def _find_after_name(view: bytes, lower: bytes, mention: Mention) -> Span | None
 
 # Sentences.
 _SENTENCE = compile_lazily(
-    rb"(?:[ \t]+(?:for|of|to|on|in|at|do|da|de|del|von|para|pour|du|van)[ \t]+(?:the[ \t]+)?[\w@.'/`-]{1,40}"
-    rb"(?:[ \t][\w@.'`-]{1,30})?)??(?:[ \t]+\([^()\n]{0,40}\))?[*`\"']{0,3}[ \t]*"
+    rb"(?:[ \t]+(?:for|of|to|on|in|at|do|da|de|del|von|f.{1,2}r|para|pour|du|van|\?{2,4})[ \t]+(?:the[ \t]+)?"
+    rb"[\w@.'/`?-]{1,40}(?:[ \t][\w@.'`-]{1,30}){0,3})??(?:[ \t]+\([^()\n]{0,40}\))?[*`\"']{0,3}[ \t]*"
     rb"(?:(?:is|was|has been|be) (?:now )?(?:set|changed|updated|reset) to|:|=|->|-{1,2}|\?|\.{3,40}"
     rb"|(?:is|was|ist|lautet|es|est)(?: now| still| just| simply)?|(?:will|should|must|can) be|to|as):?[ \t]+"
     rb"[`\"'*(]{0,3}([^\s`\"'<>]{4,128})"
@@ -466,7 +494,8 @@ _AS_PASSWORD = compile_lazily(
     rb"|database|default|initial|new|login|sudo|master)[ \t]+){0,3}\Z"
 )
 _LOGIN_PAIR = compile_lazily(
-    rb"[`\"'*]{0,3}(?:[ \t]+(?:for|of|to)[ \t]+[\w.-]{1,40})?(?:[ \t]*(?::|=|->)|[ \t]+(?:are|is|with|as))?[ \t]+"
+    rb"[`\"'*]{0,3}(?:[ \t]+(?:for|of|to|on)[ \t]+[\w.-]{1,40}(?:[ \t][\w.-]{1,30}){0,3}?)?"
+    rb"(?:[ \t]*(?::|=|->)|[ \t]+(?:are|is|with|as))?[ \t]+"
     rb"[`\"'(*]{0,3}[\w.@+-]{1,64}[`\"']?"
     rb"(?:[ \t]*/[ \t]*|:[ \t]?|[ \t]+and[ \t]+|,[ \t]?)[`\"']?([^\s`\"'<>()]{5,128})"
 )
@@ -558,6 +587,7 @@ _FINDERS_AFTER_SIGN: tuple[_Finder, ...] = (
     _find_in_block,
     _find_in_next_element,
     _find_in_inner_element,
+    _find_in_here_document,
     _find_random_resource,
     _find_in_tuple,
     _find_registry_bytes,
@@ -572,6 +602,8 @@ _FINDERS: tuple[_Finder, ...] = (
     _find_in_form_part,
     _find_in_block,
     _find_in_next_element,
+    _find_in_inner_element,
+    _find_template_default,
     _find_in_tuple,
     _find_before_condition,
     _find_app_password,

@@ -96,9 +96,17 @@ def find_lookalikes(text: str, foreign: str) -> Iterator[Part]:
         elif character in _DASHES:
             pattern = f"{character}(?<=[A-Za-z0-9].)(?=[A-Za-z0-9])"
             yield from (Part(*match.span(), "-") for match in re.finditer(pattern, text))
+        elif character in _BLANKS:
+            pattern = f"{character}(?<=[!-~].)(?<!{_PART_OF_WORD}[!-~].)(?=[!-~](?!{_PART_OF_WORD}))"
+            yield from (Part(*match.span(), " ") for match in re.finditer(pattern, text))
     if _OPENING_QUOTE.search(foreign) and _QUOTE_HINT.search(text):
         for match in _QUOTE.finditer(text):
             yield Part(*match.span(), "'" if "\u2018" <= match[0] <= "\u201b" else '"')
+
+
+_PART_OF_WORD = "[A-Za-z0-9_+/.-]"
+# Blanks of other widths count between single characters.
+_BLANKS = frozenset("\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000")
 
 
 def _to_ascii(character: str) -> str:
@@ -218,13 +226,15 @@ _BASE64_TEXT = compile_lazily(
 )
 _COMPRESSED = compile_lazily(r"H4sI|eJ[wyz]")
 _HEX_TEXT = compile_lazily(
-    r"(?:0?[xX])?((?:[2-7][0-9a-fA-F]|0[9aAdD]){10,}|(?:[2-7][0-9a-fA-F]00|00[2-7][0-9a-fA-F]){6,})"
+    r"(?:0?[xX])?((?:[2-7][0-9a-fA-F]|0[9aAdD]){10,}|(?:[2-7][0-9a-fA-F]00|00[2-7][0-9a-fA-F]){6,}"
+    r"|(?:1[fF]8[bB]08|78(?:01|5[eE]|9[cC]|[dD][aA]))(?:[0-9a-fA-F]{2}){10,})"
 )
 _COMPRESSED_STARTS = frozenset((b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"))
 _BASE32_TEXT = compile_lazily(r"[A-P][A-Z2-7]{23,}")
 # One match rules out nearly all runs.
 _MAYBE_ENCODED = compile_lazily(
-    rf"[+/_nrt-]?(?:{_BASE64_TEXT.pattern}|(?:0?[xX])?(?:[02-7][0-9a-fA-F]){{10}}|{_BASE32_TEXT.pattern}|{_COMPRESSED.pattern})"
+    rf"[+/_nrt-]?(?:{_BASE64_TEXT.pattern}|(?:0?[xX])?(?:[02-7][0-9a-fA-F]){{10}}|{_BASE32_TEXT.pattern}|{_COMPRESSED.pattern}"
+    r"|(?:0?[xX])?(?:1[fF]8[bB]08|78(?:01|5[eE]|9[cC]|[dD][aA]))[0-9a-fA-F]{8})"
 )
 _MAYBE_ENCODED_BYTES = compile_lazily(_MAYBE_ENCODED.pattern.encode())
 _BASE64_PIECE = r"[A-Za-z0-9+/_-]+={0,2}"
@@ -322,18 +332,22 @@ def _continues(pieces: list[str], piece: str, length: int) -> bool:
 
 def _decode_hex(digits: str) -> str | None:
     digits = digits.lstrip("0").lstrip("xX") if digits[:2].lower().endswith("x") or digits[:1] in "xX" else digits
-    return _to_text(bytes.fromhex(digits[: len(digits) & ~1]))
+    return _to_text(_decompress(bytes.fromhex(digits[: len(digits) & ~1])))
 
 
 def _decode_base64(digits: str) -> str | None:
     digits = digits.rstrip("=").translate(_TO_STANDARD)
-    data = a2b_base64(digits[: len(digits) - (len(digits) % 4 == 1)] + "==")
-    if data[:2] in _COMPRESSED_STARTS:
-        try:
-            data = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, _MAX_DECODED)
-        except zlib.error:
-            return None
-    return _to_text(data)
+    return _to_text(_decompress(a2b_base64(digits[: len(digits) - (len(digits) % 4 == 1)] + "==")))
+
+
+def _decompress(data: bytes) -> bytes:
+    """The bytes, decompressed if they start as those of gzip and zlib do."""
+    if data[:2] not in _COMPRESSED_STARTS:
+        return data
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, _MAX_DECODED)
+    except zlib.error as error:
+        raise ValueError(error) from None
 
 
 def _decode_base32(digits: str) -> str | None:
@@ -384,7 +398,8 @@ _CHARACTERS = compile_lazily(
     rf"(?<![\w\\])(\\*[\"'`])[!-~]\1(?>{_SPACE}[,+.&|]{{0,2}}{_SPACE}\1[ -~]\1){{{_MIN_UNITS - 1},}}"
 )
 _ONE_CHARACTER = compile_lazily(rf"(\\*[\"'`])([ -~])\1(?:{_SPACE}[,+.&|]{{0,2}}{_SPACE})?")
-_SPACED = compile_lazily(r"(?<![!-~])[!-~](?:(?: {1,3}|\t|\r?\n)[!-~]){15,}(?![!-~])")
+# A quote or another sign may touch the first and the last character.
+_SPACED = compile_lazily(rf"(?<!{_PART_OF_WORD})[!-~](?:(?: {{1,3}}|\t|\r?\n)[!-~]){{15,}}(?!{_PART_OF_WORD})")
 _ONE_SPACED = compile_lazily(r"([!-~])(?: {1,3}|\t|\r?\n)?")
 
 

@@ -170,7 +170,10 @@ def is_secret_name(name: str) -> bool:
 def is_env_key_name(name: str) -> bool:
     """Whether the name is that of an environment variable that may contain a key: `STRIPE_KEY`, `FOO_SALT`."""
     parts = split_name(name)
-    return bool(parts) and name.upper() == name and parts[-1] in {"key", "salt", "dsn", "sid", "auth", "secret", "hash"}
+    return bool(parts) and name.upper() == name and parts[-1] in _ENV_KEY_WORDS
+
+
+_ENV_KEY_WORDS = word_set("key salt dsn sid auth secret hash pat seed")
 
 
 @lru_cache(maxsize=4096)
@@ -270,7 +273,7 @@ def _is_variable(value: str) -> bool:
 
 
 # A letter that is not ASCII, also in a text of bytes, between other letters.
-_FOREIGN_LETTER = compile_lazily(r"(?<=[A-Za-z])[?\u0080-\uffff]{1,2}(?=[A-Za-z])")
+_FOREIGN_LETTER = compile_lazily(r"(?<=[A-Za-z])[^\0->@-\x7f]{1,2}(?=[A-Za-z])")
 _IDENTIFIER = compile_lazily(r"[A-Za-z_][A-Za-z_]*(?:[.:/-][A-Za-z_]+)*\Z")
 _DOTTED = compile_lazily(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 _CODE = compile_lazily(r"[A-Za-z_][\w.]*(?:\(|\[|\)|;|\Z)")
@@ -334,14 +337,26 @@ def can_be_password(value: str, *, quoted: bool) -> bool:
         return False
     if quoted or _has(value, str.isdigit) or (not _CODE.match(value) and any(sign in value for sign in _SYMBOLS)):
         return True
-    return _is_random_letters(value)
+    return _is_random_letters(value) or _is_hyphenated(value)
+
+
+def _is_hyphenated(value: str) -> bool:
+    """Whether a value is a passphrase with hyphens, or four groups of letters such as Apple generates.
+
+    >>> [_is_hyphenated(value) for value in ("walnut-lantern-copper-heron", "fqnd-pvhw-fggb-kxtf", "read-it-from-env")]
+    [True, True, False]
+    """
+    words = value.split("-")
+    return (
+        len(words) > 3  # noqa: PLR2004 - fewer are a name
+        and all(len(word) > 2 and word.isalpha() and word.islower() for word in words)  # noqa: PLR2004 - words
+        and is_passphrase(" ".join(words))
+    )
 
 
 # Words of a text for people. In bytes, a letter that is not ASCII is a question mark or two other characters.
-_LABEL = compile_lazily(
-    r"[A-Za-z?\u0080-\uffff]+(?:['-][A-Za-z?\u0080-\uffff]+){0,4}"
-    r"(?:,? [A-Za-z?\u0080-\uffff]+(?:['-][A-Za-z?\u0080-\uffff]+){0,4}){0,11}[ ]?[?!.:*]{0,3}\Z"
-)
+_LABEL_WORD = r"[^\0->@\[-`{-\x7f]+(?:['-][^\0->@\[-`{-\x7f]+){0,4}"
+_LABEL = compile_lazily(rf"{_LABEL_WORD}(?:,? {_LABEL_WORD}){{0,11}}[ ]?[?!.:*]{{0,3}}\Z")
 _LABEL_SIGNS = " '-,?!.:*"
 _MAX_LABEL = 128
 _PASSWORD_PHRASES = ("mot de passe", "motdepasse", "palavra-passe", "kata sandi", "contrase")
@@ -425,6 +440,75 @@ def can_be_key(value: str, *, quoted: bool) -> bool:
         # Only letters: random if upper and lower case are mixed as in no name.
         return quoted and len(value) >= 16 and entropy(value) > _MIN_ENTROPY and _is_mixed_case(value)  # noqa: PLR2004 - a short token
     return any(map(str.isdigit, value)) or entropy(value) > _MIN_ENTROPY
+
+
+def is_secret_of_words(name: str, value: str) -> bool:
+    """Whether the value of a name that can only denote a secret is words that nobody would use for anything else.
+
+    >>> [is_secret_of_words("JWT_SECRET", value) for value in ("walnutlantern", "walnut-lantern", "required", "a-key")]
+    [True, True, False, False]
+    """
+    if not _WORDS.match(value) or not _is_name_of_secret_alone(name) or value in name.lower():
+        return False
+    words = _NOT_WORD.split(value)
+    if len(words) == 1:
+        return len(value) > 10 and not _INFLECTED.search(value) and not _DEFAULT_WORD.search(value)  # noqa: PLR2004 - longer than most words
+    return len(value) > 9 and _EXAMPLE_WORDS.isdisjoint(words) and _REFERENCE_WORDS.isdisjoint(words)  # noqa: PLR2004 - two words
+
+
+_WORDS = compile_lazily(r"[a-z]{3,}(?:[-_.][a-z]{2,})*\Z")
+# Endings of words that say something about a value: `configured`, `unavailable`, `authentication`.
+_INFLECTED = compile_lazily(r"(?:ed|ing|ion|ions|able|ible|ment|ity|ness|ive|ally)\Z")
+_DEFAULT_WORD = compile_lazily(r"secret|token|passw|apikey|example|change|default|test|string|value|key\Z")
+# Words in the names of secrets, stores and variables.
+_REFERENCE_WORDS = word_set(
+    "env config configuration settings store vault manager ref tls ssl cert certificate creds store file path header"
+    " provider kubernetes docker registry namespace cluster web http https bot cli sdk lambda rotation rotated found"
+)
+
+
+@lru_cache(maxsize=4096)
+def _is_name_of_secret_alone(name: str) -> bool:
+    """Whether a name can denote nothing but a secret, as `SESSION_KEY` and `token` can."""
+    parts = _main_words(name)
+    if not parts:
+        return False
+    return parts[-1] in {"apikey", "secretkey"} or parts[-1].endswith("secret") or parts[-2:] in _SECRET_PAIRS
+
+
+_SECRET_PAIRS = frozenset(
+    (first, last)
+    for last, firsts in (("key", "api secret encryption signing jwt"), ("token", "api auth access"))
+    for first in firsts.split()
+)
+
+
+def is_passphrase(value: str) -> bool:
+    """Whether several words are a passphrase, and not a sentence or a command.
+
+    >>> [is_passphrase(value) for value in ("walnut lantern copper 77", "walnut docker compose up", "enter it again")]
+    [True, False, False]
+    """
+    words = value.lower().split()
+    return words[1] not in _COMMANDS and _EXAMPLE_WORDS.isdisjoint(words) and _SENTENCE_WORDS.isdisjoint(words)
+
+
+_COMMANDS = word_set(
+    "docker podman psql createdb dropdb mysql mysqladmin mysqldump mariadb npm npx yarn pnpm bun deno node python"
+    " python3 uv"
+    " pytest tox make cargo go bash sh zsh fish sudo java mvn gradle dotnet ruby rails rake bundle php composer"
+    " terraform tofu ansible kubectl helm curl wget ssh scp rsync git env exec nohup time mongosh vault restic borg"
+    " gpg openssl flask django poetry pip task just echo printf cat run start"
+)
+_SENTENCE_WORDS = word_set(
+    "a an the and or but nor so if then else when while until because as at by from into onto on off over under after"
+    " before than be been being am is are was were has have had do does did can could may might will would shall should"
+    " must not no yes its it he she they we you i his her their our your mine this these that those there here what"
+    " which who whom whose why how all each every both few more most other some such only own same too very just"
+    " again least minimum maximum min max characters chars letters digits symbols field fields input required optional"
+    " wrong correct incorrect invalid valid empty missing stored read reads asked entered contains encrypted hashed"
+    " rejected accepted expired changed reset forgotten check checks hashing manager prompt policy strength"
+)
 
 
 def _is_dotted_reference(value: str) -> bool:

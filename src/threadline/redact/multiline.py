@@ -7,13 +7,12 @@ be broken by a terminal, in a diff, in a quotation, or between two string litera
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from itertools import product
+from collections.abc import Callable, Collection, Iterator
 
 from threadline.redact import prefilter
 from threadline.redact.formats import FORMATS, Span
 from threadline.redact.patterns import compile_lazily, trie_pattern
-from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign
+from threadline.redact.prefilter import RareMarks, gate, match_at_places, match_at_sign
 from threadline.redact.tokens import MIN_RUN, find_token_uncached
 
 PRIVATE_KEY = "private-key"
@@ -28,6 +27,7 @@ _ASN1_BODY = compile_lazily(
     rb"M(?:II[A-Za-z0-9+/]{3,4}IBA[ADz]|(?:HcCAQEEI|HQCAQEEI|GkAgEBBD|IHcAgEBBE|IGHAgEAM|IG[1-4]AgEAM|IHuAgEAM"
     rb"|IGEAgEAM|C4CAQAwBQYDK2V|EcCAQAwBQYDK2V))[A-Za-z0-9+/=]{20,}"
 )
+_BODY_GATE = gate(_OPENSSH_PREFIX + rb"|" + _ASN1_BODY.pattern.removesuffix(rb"[A-Za-z0-9+/=]{20,}"))
 _PUTTY_BODY = compile_lazily(rb"P(?:rivate-Lines: )[0-9]+")
 _MAX_KEY = 64 * 1024
 _LINE_BREAK = compile_lazily(rb"\r?\n|(?:\\+r)?\\+n")
@@ -72,8 +72,9 @@ def find_private_keys(view: bytes, rare_marks: RareMarks) -> Iterator[Span]:
 
 def _key_bodies(view: bytes, marks: RareMarks) -> Iterator[re.Match[bytes]]:
     """Starts of key bodies, with or without an armour line before them."""
-    yield from match_at_sign(_OPENSSH_BODY, _OPENSSH_PREFIX, view)
-    yield from _ASN1_BODY.finditer(view)
+    if _BODY_GATE in marks.gates:
+        yield from match_at_sign(_OPENSSH_BODY, _OPENSSH_PREFIX, view)
+        yield from _ASN1_BODY.finditer(view)
     if prefilter.PRIVATE_LINES in marks.words:
         yield from _PUTTY_BODY.finditer(view)
 
@@ -169,31 +170,62 @@ _DIFF_SIGN = compile_lazily(rb"[+-][ \t]{0,64}")
 # All characters of a joint and the signs after it.
 _JOINT_SIGNS = bytes(sorted(b" \t\r\nnrt\\\"'`+.>|:?-0123456789")) + bytes(range(0x80, 0x100))
 _MAY_JOIN = compile_lazily(rb"[ \t]{0,16}(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]{0,8}(?:[+.\r\n]|\\+[nr\r\n])")
-# The first two bytes of a joint. Most runs are followed by none of these, which one lookup shows.
-MAY_CONTINUE = frozenset(
-    bytes(two)
-    for firsts, seconds in (
-        (b" \t", b" \t\\\r\n"),
-        (b"\\", b"\\nr\r\n\"'`"),
-        (b"\r\n", bytes(range(256))),
-        (b"\"'`", b" \t+.\r\n\\"),
-    )
-    for two in product(firsts, seconds)
-) | {b"\r", b"\n"}
+_QUOTES = b"\"'`"
+_BLANKS = b" \t"
+_AFTER_QUOTE = b" \t+.\r\n\\"
+
+
+class Remembered(dict[bytes, bool]):
+    """The answers of a function for the few thousand different bytes that it is asked about again and again."""
+
+    def __init__(self, function: Callable[[bytes], bool]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, key: bytes) -> bool:
+        if len(self) > _MAX_REMEMBERED:
+            self.clear()
+        self[key] = self._function(key)
+        return self[key]
+
+
+_MAX_REMEMBERED = 16384
+
+
+def _may_start_joint(after: bytes) -> bool:
+    if not after:
+        return False
+    first, rest = after[:1], after[1:]
+    if first in _BLANKS:
+        return rest[:1] != b"" and rest[:1] in b" \t\\\r\n" and (rest[:1] not in _BLANKS or rest[1:] in b" \t\\\r\n")
+    if first == b"\\":
+        second, third = rest[:1], rest[1:]
+        return second != b"" and (second in b"\\nr\r\n" or (second in _QUOTES and third in _AFTER_QUOTE))
+    if first in _QUOTES:
+        return rest[:1] != b"" and rest[:1] in _AFTER_QUOTE and (rest[:1] not in _BLANKS or rest[1:] in _AFTER_QUOTE)
+    return first in b"\r\n"
+
+
+MAY_CONTINUE = Remembered(_may_start_joint)
+"""Whether a joint may start with these three bytes. Most runs are followed by others."""
+
+
+def _may_end_joint(before: bytes) -> bool:
+    if len(before) < 3:  # noqa: PLR2004 - at the start of a text
+        return before[-1:] == b"\n" or (len(before) > 1 and before[-1:] in _MARGIN_BYTES + _QUOTES)
+    first, second, last = (bytes((byte,)) for byte in before)
+    if last in _QUOTES:
+        return second in _BEFORE_QUOTE or (second in b" \t\\" and first in _BEFORE_QUOTE + b" \t\\")
+    if last not in _MARGIN_BYTES or second not in _JOINT_SIGNS:
+        return last == b"\n"
+    return b"\n" in (second, last) or b"\\n" in before or first in _JOINT_SIGNS
+
+
+MAY_HAVE_STARTED = Remembered(_may_end_joint)
+"""Whether a joint may end with these three bytes. Most quotes do not follow a concatenation sign, and most words follow
+another word on the same line."""
 _MARGIN_BYTES = b" \tn+->|:?\x92"
-_CONCATENATION_SIGNS = frozenset((b"+", b".", b"n", b"\n"))
-_QUOTES = frozenset(b"\"'`")
-# The same for the two bytes before a run. Most quotes do not follow a concatenation sign, and most words follow another
-# word on the same line.
-MAY_HAVE_STARTED = frozenset(
-    bytes(two)
-    for firsts, seconds in (
-        (b"+.n\n \t\\", bytes(_QUOTES)),
-        (_JOINT_SIGNS, _MARGIN_BYTES),
-        (bytes(range(256)), b"\n"),
-    )
-    for two in product(firsts, seconds)
-)
+_BEFORE_QUOTE = b"+.n\n"
 _PIECE_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_+/.~=:$|-]{1,160}")
 _MARGIN_REACH = 32
 _PIECE_REACH = 160
@@ -225,13 +257,21 @@ _DIGIT_OR_AWS = compile_lazily(
     + trie_pattern(anchor.encode() for rule in FORMATS if rule.kind.startswith("aws-") for anchor in rule.anchors)
 )
 _ENDS_LINE = compile_lazily(rb"[ \t]*(?:\\*[\"'`]|\\+[nr]|[\r\n]|\Z)")
+_MAY_JOIN_GATE = rb"(?:[ \t]*(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]*(?:[+.\r\n]|\\+[nr\r\n]))"
 _SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}+(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
+
+
+_MAX_ANCHOR_END = 4
 
 
 def _anchor_ends(sign: bytes) -> list[bytes]:
     """The last bytes of the anchors that end with a sign, of formats with tokens shorter than two runs."""
     anchors = {anchor for rule in FORMATS if rule.length[0] < 2 * MIN_RUN for anchor in rule.anchors}
-    ends = {anchor[-4:].encode() for anchor in anchors if len(anchor) > 2}  # noqa: PLR2004 - two letters are in words
+    ends = {
+        anchor[-_MAX_ANCHOR_END:].encode()
+        for anchor in anchors
+        if len(anchor) > 2  # noqa: PLR2004 - two letters are in words
+    }
     return [end for end in sorted(ends, key=lambda end: (-len(end), end)) if end.endswith(sign)]
 
 
@@ -252,9 +292,20 @@ def broken_anchor_pattern(sign: bytes) -> bytes:
     return one_letter + _look_behind({end[-3:] for end in ends}) + _look_behind(ends) + rb"(?=" + _SHORT_REST + rb")"
 
 
+def broken_anchor_gate(sign: bytes) -> bytes:
+    """What a text must contain that `broken_anchor_pattern` and one of the formats match."""
+    ends = {end.lower() for end in _anchor_ends(sign)}
+    # A short anchor is a whole one, and only an escape may precede it (see `tokens.is_standalone`).
+    short = {end for end in ends if len(end) < _MAX_ANCHOR_END}
+    before = rb"(?:\A|[^a-z0-9]|\\[a-z0-9]|%[\x00-\xff][a-z0-9]|\\u[\x00-\xff]{3}[a-z0-9])"
+    patterns = trie_pattern(ends - short) + rb"|" + before + rb"(?:" + trie_pattern(short) + rb")"
+    return rb"(?:" + patterns + rb")[a-z0-9_-]*" + _MAY_JOIN_GATE
+
+
 # Anchors of tokens that are so short that both halves of a broken one can be shorter than a run.
 _DASH, _UNDERSCORE = (compile_lazily(sign + _look_behind(_anchor_ends(sign)) + _SHORT_REST) for sign in (b"-", b"_"))
 _AWS_ANCHOR = compile_lazily(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})" + _SHORT_REST)
+_AWS_GATE = gate(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})[A-Za-z0-9_-]*" + _MAY_JOIN_GATE)
 _MAX_ANCHOR = max(len(anchor) for rule in FORMATS for anchor in rule.anchors)
 _ANCHOR_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_.-]{0,%d}" % _MAX_ANCHOR)
 
@@ -276,9 +327,9 @@ class BrokenTokenFinder:
             return None
         floor = self._done
         span = None
-        if view[end : end + 2] in MAY_CONTINUE and _CONTINUED.match(view, end):
+        if MAY_CONTINUE[view[end : end + 3]] and _CONTINUED.match(view, end):
             span = self._find_from(start)
-        if span is None and start > 2 and view[start - 2 : start] in MAY_HAVE_STARTED:  # noqa: PLR2004 - two bytes and one before
+        if span is None and start > 2 and MAY_HAVE_STARTED[view[start - 3 : start]]:  # noqa: PLR2004 - three bytes
             # Most lines end with a sign that is in no token.
             if view[start - 1] == _N and view[start - 2] == _BACKSLASH and view[start - 3] not in _LINE_ENDS:
                 return None
@@ -292,7 +343,7 @@ class BrokenTokenFinder:
         for matches in (
             match_at_places(_DASH, view, marks.dashes),
             match_at_places(_UNDERSCORE, view, marks.underscores),
-            _AWS_ANCHOR.finditer(view),
+            _AWS_ANCHOR.finditer(view) if _AWS_GATE in marks.gates else (),
         ):
             self._done = 0
             for match in matches:
@@ -337,7 +388,8 @@ def _may_be_halves(view: bytes, first: tuple[int, int], second: tuple[int, int])
 def _end_of_previous_line(view: bytes, start: int) -> int:
     """The end of the previous line or string if only a margin separates it from a run; otherwise -1."""
     if view[start - 1] in _QUOTES:
-        return start - 1 if view[max(0, start - 24) : start - 1].rstrip(b" \t\\")[-1:] in _CONCATENATION_SIGNS else -1
+        sign = view[max(0, start - 24) : start - 1].rstrip(b" \t\\")[-1:]
+        return start - 1 if sign and sign in _BEFORE_QUOTE else -1
     near = view[max(0, start - _MARGIN_REACH) : start]
     margin = near[len(near.rstrip(_JOINT_SIGNS)) :]
     end = max(margin.rfind(b"\n"), margin.rfind(b"\\n"))

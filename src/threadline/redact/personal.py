@@ -29,7 +29,7 @@ _PUBLIC_HOSTS = compile_lazily(
 _URL_ENCODED_EMAIL = compile_lazily(rb"%(?:40)((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
 # Domains that identify nobody: reserved for examples, or local.
 _EXAMPLE_DOMAINS = compile_lazily(
-    rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost|users\.noreply\.github\.com"
+    rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost"
     rb"|(?:test|tests|foo|bar|domain|email|yourdomain|yourcompany|mydomain|mycompany|your-domain|your-company)\.(?:com|org|net)"
     rb"|[a-z]\.[a-z]{1,3})\Z"
 )
@@ -42,6 +42,8 @@ _ROLE_ACCOUNTS = (
     )
     | _MACHINE_ACCOUNTS
 )
+# Programs, also with the number that GitHub puts before their name: `198982749+Copilot@users.noreply.github.com`.
+_PROGRAM_ACCOUNT = compile_lazily(rb"(?i)(?:[0-9]+\+)?(?:[a-z0-9._-]*[._-]bot|bot|copilot|github-actions|web-flow)\Z")
 # Text after an @ that looks like a domain, but is a file, a version or a method.
 _NOT_A_DOMAIN = compile_lazily(
     rb"(?i)(?:^[0-9]x\.|^v[0-9]|\.(?:png|jpe?g|gif|svg|webp|js|mjs|cjs|ts|tsx|jsx|json|css|html|lock|tgz|whl|dot|sum|mean|service|target|timer)\Z)"
@@ -142,8 +144,8 @@ def _email_spans(view: bytes, match: re.Match[bytes], *, strict: bool) -> Iterat
     start = match.start() - len(local)
     if not local or _URL_LOGIN.search(view, max(0, start - 300), start) or _NOT_A_DOMAIN.search(match[1]):
         return
-    is_example = local.lower() in _ROLE_ACCOUNTS or _EXAMPLE_DOMAINS.search(match[1]) is not None
-    if is_example and not strict:
+    is_person = local.lower() not in _ROLE_ACCOUNTS and _PROGRAM_ACCOUNT.match(local) is None
+    if not strict and (not is_person or _EXAMPLE_DOMAINS.search(match[1]) is not None):
         return
     yield Span(start, match.end(), "email")
     if view[start - 1 : start] == b"<":

@@ -7,9 +7,9 @@ joined text finds it, and `JoinedTexts.pieces` says which part of which field it
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -128,13 +128,30 @@ class RecordTexts:
     """The texts of a record without their paths: all that is needed to see that nothing is in them.
 
     `text` contains the same neighbours as `join_leaves`, `join_seams` and `join_lines`: a search in it finds the same.
-    `is_telling` says that the names of fields may make values secret, which the text does not show.
+    The text does not show what the names of fields make secret. `has_secret_key` says that there is such a name, and
+    `is_telling` also that a field may name the value in another field.
+
+    A search notes in `clean_texts` the texts in which it found nothing, in `is_clean` that it found nothing at all, and
+    in `viewed_places` where something is encoded.
     """
 
-    __slots__ = ("_fixed", "_is_harmless_key", "_own", "is_telling", "text", "texts")
+    __slots__ = (
+        "_fixed",
+        "_is_harmless_key",
+        "_own",
+        "clean_texts",
+        "has_secret_key",
+        "is_clean",
+        "is_telling",
+        "text",
+        "texts",
+        "viewed_places",
+    )
 
     def __init__(self, record: Any, fixed: FormatWords, is_harmless_key: Callable[[str], bool]) -> None:
-        self.is_telling = False
+        self.is_telling = self.has_secret_key = self.is_clean = False
+        self.viewed_places: list[tuple[int, int]] = []
+        self.clean_texts: list[str] = []
         self.texts: list[str] = []
         self._own: list[str] = []
         self._fixed = fixed
@@ -152,6 +169,14 @@ class RecordTexts:
         own = OWN_SEPARATOR.join(dict.fromkeys(self._own))
         self.text = "\n".join([*texts, "", own, "", *_seam_texts(texts), *_flat_texts(texts)])
         self.texts = [*texts, *self._own]
+
+    def plain_texts(self) -> list[str]:
+        """The texts in which nothing is encoded."""
+        if not self.viewed_places:
+            return self.texts
+        starts = list(accumulate((len(text) + 1 for text in self.texts), initial=0))
+        viewed = {at for place in self.viewed_places for at in positions_in_group(starts, *place)}
+        return [text for at, text in enumerate(self.texts) if at not in viewed]
 
     def _collect(self, node: Any, key: str, depth: int = 0) -> None:
         """Collect the texts below a value."""
@@ -174,8 +199,10 @@ class RecordTexts:
         others = node.keys() - self._fixed.keys
         if others:
             self._own += [name for name in node if name in others]
-            self.is_telling = self.is_telling or not all(map(self._is_harmless_key, others))
-        self.is_telling = self.is_telling or not VALUE_KEYS.isdisjoint(node)
+        if not all(map(self._is_harmless_key, node)):
+            self.has_secret_key = self.is_telling = True
+        elif not VALUE_KEYS.isdisjoint(node):
+            self.is_telling = True
 
 
 _WITH_TEXT = (str, dict, list)
@@ -223,6 +250,21 @@ def _flat_texts(texts: list[str]) -> Iterator[str]:
             yield " ".join(text[: _flat_end(text)].split()) + "\n"
     if len(texts) > 1:
         yield " ".join(word for text in texts[:_FLAT_TEXTS] for word in text[: _flat_end(text)].split()) + "\n"
+
+
+_GROUP_SEPARATOR = "\n\n\n\n"
+
+
+def join_group(group: Iterable[str]) -> tuple[str, list[int]]:
+    """Many texts as one, to be searched at once, and where each of them starts."""
+    texts = list(group)
+    starts = list(accumulate((len(text) + len(_GROUP_SEPARATOR) for text in texts), initial=0))
+    return _GROUP_SEPARATOR.join(texts), starts
+
+
+def positions_in_group(starts: list[int], start: int, end: int) -> range:
+    """The positions of the texts that a span touches."""
+    return range(bisect_right(starts, start) - 1, bisect_right(starts, max(start, end - 1)))
 
 
 class Piece(NamedTuple):

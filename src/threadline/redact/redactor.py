@@ -16,11 +16,20 @@ from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of
 from threadline.redact.known_secrets import KnownSecrets, Placeholders, placeholder_family
 from threadline.redact.multiline import PRIVATE_KEY, body_lines
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.personal import GENERIC_USER_NAMES, find_personal_data
-from threadline.redact.records import NAME_KEYS, VALUE_KEYS, FormatWords
+from threadline.redact.records import (
+    ID_FIELDS,
+    ID_VALUE,
+    NAME_KEYS,
+    VALUE_KEYS,
+    FormatWords,
+    join_group,
+    positions_in_group,
+)
 from threadline.redact.scanner import PERSONAL_KINDS, counts_in_lines, find_spans, merge_overlapping
 from threadline.redact.settings import PIECE_LENGTH, Level, Settings
-from threadline.redact.views import TextView, text_views
+from threadline.redact.views import TextView, complete_views, text_views
 
 _MAX_ROUNDS = 5
 _MAX_DEPTH = 300
@@ -31,6 +40,9 @@ _MIN_LEFTOVER = 6
 # Fields that contain Claude Code's working directory.
 _PROJECT_KEYS = frozenset(("cwd", "project", "originalCwd", "projectPath", "worktreePath"))
 _MIN_REST = 4
+_MAX_FOUND = 100_000
+# A list of numbers may be a key if it is the whole text.
+_ALONE = compile_lazily(r"[\s0-9?]*\[[\s0-9]")
 _NAME_KINDS = frozenset(("word", "user", "host", "name"))
 
 
@@ -56,8 +68,14 @@ class Redactor:
         self._leftovers: dict[str, Span] = {}
         self._learned_texts: set[str] = set()
         self._projects: set[str] = set()
-        # Hashes of texts in which the rules find nothing. Most texts are scanned twice: to learn and to redact.
+        # What the rules find, by the hash of the text. Most texts are searched several times: to learn and to redact.
         self._clean_hashes: set[int] = set()
+        self._found: dict[int, list[Span]] = {}
+        self._found_count = 0
+        # Hashes of texts that have no views, as most texts, and of texts whose views are clean.
+        self._plain_hashes: set[int] = set()
+        self._clean_views: set[int] = set()
+        self._is_in_record = False
         # Spans that only the structure around a text reveals, by text.
         self._marks: dict[str, list[Span]] = {}
         self._cache: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
@@ -111,16 +129,66 @@ class Redactor:
         digest = hash(text)
         if digest in self._clean_hashes:
             return []
-        spans = find_spans(text, views)
-        if self.level is Level.STRICT:
-            spans += find_strictly(text)
+        spans = self._found.get(digest)
+        if spans is None:
+            spans = self._find_by_rules(text, self.views_of(text) if views is None else views)
+            self._remember_spans(digest, spans)
+        return spans
+
+    def _remember_spans(self, digest: int, spans: list[Span]) -> None:
         if not spans:
             self._clean_hashes.add(digest)
-        return spans
+            return
+        if self._found_count > _MAX_FOUND:
+            self._found.clear()
+            self._found_count = 0
+        self._found[digest] = spans
+        self._found_count += len(spans)
+
+    def views_of(self, text: str) -> list[TextView]:
+        """The views of a text. Most texts have none, which is remembered."""
+        digest = hash(text)
+        if digest in self._plain_hashes:
+            return []
+        views = text_views(text)
+        if not views:
+            self._plain_hashes.add(digest)
+        return views
+
+    def search_at_once(self, texts: Iterable[str]) -> None:
+        """Search many short texts at once and note in which nothing is. That is many times faster than one by one."""
+        unsearched = [
+            text
+            for text in sorted(texts)
+            if hash(text) not in self._clean_hashes and hash(text) not in self._found and not _ALONE.match(text)
+        ]
+        joined, starts = join_group(unsearched)
+        views, is_complete = complete_views(joined)
+        if not is_complete:
+            return
+        places = [place for view in views for place in view.places]
+        with_views = {at for place in places for at in positions_in_group(starts, *place)}
+        touched = {
+            at for span in self._find_by_rules(joined, views) for at in positions_in_group(starts, span.start, span.end)
+        }
+        self.note_plain(text for at, text in enumerate(unsearched) if at not in with_views)
+        self.note_clean(text for at, text in enumerate(unsearched) if at not in touched)
+
+    def _find_by_rules(self, text: str, views: list[TextView]) -> list[Span]:
+        spans = find_spans(text, views)
+        return [*spans, *find_strictly(text)] if self.level is Level.STRICT else spans
 
     def note_clean(self, texts: Iterable[str]) -> None:
         """Note that the rules find nothing in these texts, so that they are not searched again."""
         self._clean_hashes.update(map(hash, texts))
+
+    def note_plain(self, texts: Iterable[str]) -> None:
+        """Note that these texts have no views."""
+        self._plain_hashes.update(map(hash, texts))
+
+    def note_clean_views(self, texts: Iterable[str]) -> None:
+        """Note that the rules find nothing in the views of these texts either."""
+        self._clean_views.update(map(hash, texts))
 
     def learn_span(self, text: str, span: Span) -> None:
         """Remember the value of a span that was found in a text."""
@@ -147,14 +215,18 @@ class Redactor:
             self._counts[kind, place, placeholder] += count
         return redacted
 
-    def redact_value(self, value: Any, place: str = "", *, is_learned: bool = False) -> Any:
-        """Replace everything to redact in a JSON value, including its keys.
-
-        `is_learned`: the value was passed to `learn_value` before.
-        """
-        if not is_learned:
-            self.learn_value(value)
+    def redact_value(self, value: Any, place: str = "") -> Any:
+        """Replace everything to redact in a JSON value, including its keys."""
+        self.learn_value(value)
         return self._redact_node(value, place, None, 0)
+
+    def redact_record(self, record: Any, place: str = "") -> Any:
+        """The same for a record that was learned, and that the caller searches as a whole afterwards."""
+        self._is_in_record = True
+        try:
+            return self._redact_node(record, place, None, 0)
+        finally:
+            self._is_in_record = False
 
     def check(
         self, text: str, place: str = "", own_words: frozenset[str] = frozenset(), *, joined_lines: bool = False
@@ -164,7 +236,7 @@ class Redactor:
         `own_words` are words in lower case that threadline's own output contains. They do not count as names.
         `joined_lines`: the text is lines joined by blanks, of which not every span counts.
         """
-        views = list(text_views(text))
+        views = self.views_of(text)
         counts: Counter[tuple[str, str]] = Counter()
         for start, end, span in self._spans_to_redact(text, self.find_spans(text, views), views):
             if joined_lines and not counts_in_lines(span, text):
@@ -189,9 +261,15 @@ class Redactor:
         self._counts.clear()
         return self._known.changes != before
 
-    def contains_known(self, text: str) -> bool:
-        """Whether a text contains a known secret or word."""
-        return any(True for _span in self._find_known(text))
+    @property
+    def version(self) -> int:
+        """A number that grows with everything that is learned."""
+        return self._known.changes
+
+    def find_places(self, text: str, views: list[TextView], *, only_known: bool) -> list[tuple[int, int]]:
+        """Where a text contains something to redact. `only_known`: the rules find nothing in it."""
+        spans = [] if only_known else self._find_by_rules(text, views)
+        return [(start, end) for start, end, _span in self._spans_to_redact(text, spans, views)]
 
     def find_leftovers(self, text: str, counts: Callable[[Span], bool]) -> list[tuple[int, int, Span]]:
         """Find what a redacted text still contains, as `merge_overlapping` returns it, and learn from it.
@@ -199,7 +277,7 @@ class Redactor:
         Spans of the rules that do not count are ignored. Learning their values would make them known secrets, which
         the check of the finished file finds and refuses.
         """
-        views = list(text_views(text))
+        views = self.views_of(text)
         spans = [span for span in self.find_spans(text, views) if counts(span)]
         for span in spans:
             self.learn_span(text, span)
@@ -237,7 +315,8 @@ class Redactor:
     def _redact_once(self, text: str, counts: Counter[tuple[str, str]]) -> str:
         parts: list[str] = []
         last = 0
-        views = list(text_views(text))
+        # The views of a long text are searched for known secrets with the whole record.
+        views = [] if self._is_in_record and hash(text) in self._clean_views else self.views_of(text)
         spans = [*self._learn_from(text, views), *self._marks.get(text, ())]
         for start, end, span in self._spans_to_redact(text, spans, views):
             placeholder = self._placeholder(span, text)
@@ -320,6 +399,9 @@ class Redactor:
             placeholder = self._placeholder(span, text)
             self._counts[span.kind, place, placeholder] += 1
             return placeholder
+        if key in ID_FIELDS and self.level is Level.STANDARD and ID_VALUE.fullmatch(text):
+            # No rule finds anything in ids and times, and nearly all of them are different.
+            return text if next(self._find_known(text), None) is None else self.redact(text, place)
         return self.redact(text, place)
 
     def _redact_node(self, value: Any, place: str, key: str | None, depth: int) -> Any:

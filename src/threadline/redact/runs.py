@@ -14,7 +14,7 @@ from threadline.redact.decoding import may_be_encoded
 from threadline.redact.entropy import find_random_hex, find_random_value, is_random_run
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
-from threadline.redact.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder
+from threadline.redact.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder, Remembered
 from threadline.redact.patterns import compile_lazily
 from threadline.redact.tokens import (
     CONTINUATIONS,
@@ -23,6 +23,7 @@ from threadline.redact.tokens import (
     RUN,
     WORD_TABLE,
     find_token,
+    only_base64,
     skip_escape,
 )
 
@@ -39,23 +40,29 @@ _HEX_GROUP = 1
 _JOINED_BEFORE = frozenset((b":", b"|", b"$"))
 # Ends of the names of ids, before the `":"` that Claude Code writes between a name and its value.
 _ID_NAME_ENDS = frozenset(
-    [b"uid", b"UID", b"_id", b'"id', b"ash", b"sha", *(bytes((letter,)) + b"Id" for letter in range(0x61, 0x7B))]
+    [b"uid", b"UID", b"_id", b'"id', b"ash", b"sha"]
+    + [bytes((letter,)) + end for letter in range(0x61, 0x7B) for end in (b"Id", b"ID")]
 )
+
+
 # Next to these bytes a run may be the rest of an escape, or part of a longer or broken token.
-_ANY_BYTE = [bytes((byte,)) for byte in range(256)]
-_SPECIAL_BEFORE = (
-    MAY_HAVE_STARTED
-    | {first + bytes((sign,)) for first in (b"", *_ANY_BYTE) for sign in {*ESCAPE_SIGNS, *JOINING_BYTES}}
-    | {b""}
-)
-_SPECIAL_AFTER = MAY_CONTINUE | {b"=" + second for second in (b"", *_ANY_BYTE)} | {b"::"}
+def _is_special_before(before: bytes) -> bool:
+    return not before or before[-1] in ESCAPE_SIGNS or before[-1] in JOINING_BYTES or MAY_HAVE_STARTED[before]
+
+
+def _is_special_after(after: bytes) -> bool:
+    return after.startswith(CONTINUATIONS) or MAY_CONTINUE[after]
+
+
+# Whether the three bytes before or after a run are special.
+_SPECIAL_BEFORE, _SPECIAL_AFTER = Remembered(_is_special_before), Remembered(_is_special_after)
 
 # What is known of a run: nothing more to check (_IGNORED), or what may make it a secret in some context.
 _IGNORED, _CAN_BE_ASSIGNED, _LOOKS_RANDOM = -1, 1, 2
 _Known = tuple[dict[bytes, int], set[bytes]]
 _KNOWN: _Known = ({}, set())
 _KNOWN_AFTER_DECODING: _Known = ({}, set())
-_MAX_TRAITS = 16384
+_MAX_TRAITS = 65536
 _MAX_CACHED_RUN = 128
 # Words that are joined to a run are remembered with it if they are short, as in `https://…` and `"$HOME/…`.
 _MAX_JOINED = 8
@@ -66,21 +73,30 @@ def find_in_runs(view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncod
     """Find the credentials that a run is, starts with, is a piece of, or encodes if `find_encoded` decodes it."""
     finder = _RunFinder(view, broken, find_encoded)
     traits_of = finder.known_traits.get
-    ids = finder.ids
+    match_harmless = _HARMLESS_RUN.match
+    ids: set[bytes] = set()
+    id_name_ends, special_before, special_after = _ID_NAME_ENDS, _SPECIAL_BEFORE, _SPECIAL_AFTER
     done = 0
     for match in RUN.finditer(view.translate(WORD_TABLE)):
         start, end = match.span()
+        if end <= done:
+            continue
         run = view[start:end]
-        if end <= done or (run in ids and view[start - 6 : start - 3] in _ID_NAME_ENDS):
-            continue
         traits = traits_of(run)
-        if traits is None:
-            span = finder.check_new_run(start, end)
-        elif traits == _IGNORED and view[start - 1 : start] not in _JOINED_BEFORE:
+        if traits == _IGNORED and view[start - 1 : start] not in _JOINED_BEFORE:
             continue
-        elif view[start - 2 : start] in _SPECIAL_BEFORE or view[end : end + 2] in _SPECIAL_AFTER:
+        if traits is None:
+            # Every third run is an id after its name, and most of them occur again.
+            if run in ids and view[start - 6 : start - 3] in id_name_ends:
+                continue
+            harmless = match_harmless(view, start)
+            if harmless is not None and view[start - 6 : start - 3] in id_name_ends:
+                ids.add(run)
+                continue
+            span = finder.check_new_run(run, start, end, harmless)
+        elif special_before[view[start - 3 : start]] or special_after[view[end : end + 3]]:
             span = finder.find_next_to_sign(start, end)
-        elif traits:
+        elif traits and (traits & _LOOKS_RANDOM or view[start - 2 : start] in _MAY_FOLLOW_NAME):
             span = _find_in_context(view, start, end, traits)
         else:
             continue
@@ -92,53 +108,69 @@ def find_in_runs(view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncod
 class _RunFinder:
     """Finds the credential at a run of one text, if what is known of the run does not decide it."""
 
-    __slots__ = ("_broken", "_find_encoded", "_harmless_joined", "_view", "ids", "known_traits")
+    __slots__ = ("_broken", "_find_encoded", "_harmless_joined", "_view", "known_traits")
 
     def __init__(self, view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncoded | None) -> None:
         self._view = view
         self._broken = broken
         self._find_encoded = find_encoded
-        self.ids: set[bytes] = set()
         self.known_traits, self._harmless_joined = _KNOWN if find_encoded is None else _KNOWN_AFTER_DECODING
 
-    def check_new_run(self, start: int, end: int) -> Span | None:
-        """The credential at a run of which nothing is known."""
+    def check_new_run(self, run: bytes, start: int, end: int, harmless: re.Match[bytes] | None) -> Span | None:
+        """The credential at a run of which nothing is known; `harmless` is what `_HARMLESS_RUN` matches there."""
         view = self._view
-        harmless = _HARMLESS_RUN.match(view, start)
+        if end - start >= _MAX_CACHED_RUN and _is_signature(view, start, end):
+            return None
         if harmless is not None:
-            if view[start - 6 : start - 3] in _ID_NAME_ENDS:
-                self.ids.add(view[start:end])
+            group = harmless.lastindex
+            if group is None:
+                self._remember(run, _IGNORED)
                 return None
-            if harmless.lastindex is None:
-                self._remember(view[start:end], _IGNORED)
-            return self._find_at_hex(start, end) if harmless.lastindex == _HEX_GROUP else None
-        if view[start - 2 : start] in _SPECIAL_BEFORE or view[end : end + 2] in _SPECIAL_AFTER:
+            return self._find_at_hex(start, end) if group == _HEX_GROUP else None
+        if _SPECIAL_BEFORE[view[start - 3 : start]] or _SPECIAL_AFTER[view[end : end + 3]]:
             return self.find_next_to_sign(start, end)
-        return self._check(start, end)
+        traits = _traits_of(run)
+        span = self._find(start, end, traits)
+        if span is None:
+            self._remember(run, traits)
+        return span
 
     def find_next_to_sign(self, start: int, end: int) -> Span | None:
         """The credential at a run next to a sign that may join it to an escape or to the rest of a token."""
         view = self._view
         if start and view[start - 1] in ESCAPE_SIGNS:
             start = skip_escape(view, start)
-        span = self._broken.find_at_run(start, end)
+        span = self._find_broken(start, end)
         if span is not None:
             return span
+        run = view[start:end]
         if view.startswith(CONTINUATIONS, end):
-            return self._check(start, end, is_joined=True)
+            return self._find(start, end, _traits_of(run))
         if start and view[start - 1] in JOINING_BYTES:
             return self._find_in_joined(start, end)
-        traits = self.known_traits.get(view[start:end])
-        if traits is None or traits == _IGNORED:
-            return self._check(start, end)
-        return _find_in_context(view, start, end, traits) if traits else None
+        traits = self.known_traits.get(run)
+        if traits is not None and traits != _IGNORED:
+            return _find_in_context(view, start, end, traits) if traits else None
+        traits = _traits_of(run)
+        span = self._find(start, end, traits)
+        # A name in lower case is checked only after an escape. Everywhere else it is ignored.
+        if span is None and _HARMLESS_RUN.match(run) is None:
+            self._remember(run, traits)
+        return span
+
+    def _find_broken(self, start: int, end: int) -> Span | None:
+        """The credential of which a run is a piece."""
+        view = self._view
+        if MAY_CONTINUE[view[end : end + 3]] or MAY_HAVE_STARTED[view[start - 3 : start]]:
+            return self._broken.find_at_run(start, end)
+        return None
 
     def _find_in_joined(self, start: int, end: int) -> Span | None:
         """The credential at a run that is joined to the words before it, such as the rest of a URL."""
         words = self._view[start - _MAX_JOINED : end]
         if words in self._harmless_joined:
             return None
-        span = self._check(start, end, is_joined=True)
+        span = self._find(start, end, _traits_of(self._view[start:end]))
         if span is None and self._is_harmless_joined(words, start, end):
             if len(self._harmless_joined) > _MAX_TRAITS:
                 self._harmless_joined.clear()
@@ -158,29 +190,27 @@ class _RunFinder:
     def _find_at_hex(self, start: int, end: int) -> Span | None:
         """The credential of which a run of hex is a piece, that it is by the words before it, or that it encodes."""
         view = self._view
-        span = self._broken.find_at_run(start, end)
+        span = self._find_broken(start, end)
         if span is None and can_be_assigned(view, start, end):
             span = (
                 find_assigned_run(view, start, end)
                 or _find_service_argument(view, start, end)
                 or find_random_hex(view, start, end)
             )
-        return span or (self._find_encoded(view, start, end) if self._find_encoded is not None else None)
+        return self._find_encoded_at(start, end) if span is None else span
 
-    def _check(self, start: int, end: int, *, is_joined: bool = False) -> Span | None:
-        """The credential at a run. If there is none, this remembers what may make it one in another context."""
-        view = self._view
-        run = view[start:end]
-        traits = _traits_of(run) if end - start < _MAX_CACHED_RUN else _traits_of.__wrapped__(run)
-        span = (
-            find_token(view, start, end)
-            or _find_in_context(view, start, end, traits)
-            or (self._find_encoded(view, start, end) if self._find_encoded is not None else None)
-        )
-        # A name in lower case is checked only after an escape. Everywhere else it is ignored.
-        if span is None and not is_joined and _HARMLESS_RUN.match(run) is None:
-            self._remember(run, traits)
-        return span
+    def _find(self, start: int, end: int, traits: int) -> Span | None:
+        """The credential that a run is, starts with or encodes."""
+        span = find_token(self._view, start, end)
+        if span is None and traits:
+            span = _find_in_context(self._view, start, end, traits)
+        return self._find_encoded_at(start, end) if span is None else span
+
+    def _find_encoded_at(self, start: int, end: int) -> Span | None:
+        """The credential in the text that a run encodes."""
+        if self._find_encoded is None or not may_be_encoded(self._view, start):
+            return None
+        return self._find_encoded(self._view, start, end)
 
     def _remember(self, run: bytes, traits: int) -> None:
         if len(run) < _MAX_CACHED_RUN:
@@ -189,10 +219,21 @@ class _RunFinder:
             self.known_traits[run] = traits
 
 
-@lru_cache(maxsize=_MAX_TRAITS)
+def _is_signature(view: bytes, start: int, end: int) -> bool:
+    """Whether a run is the signature of a thinking block, which is long and encodes no text."""
+    return (
+        view.endswith(_SIGNATURE_NAMES, 0, start) and only_base64(view, start, end) and not may_be_encoded(view, start)
+    )
+
+
+_SIGNATURE_NAMES = (b'"signature":"', b'"signature": "')
+
+
 def _traits_of(run: bytes) -> int:
-    """What may make a run a secret, by its characters."""
-    traits = _CAN_BE_ASSIGNED if can_be_assigned(run, 0, len(run)) else 0
+    """What may make a run a secret, by its characters. Most have no digit, and so no traits."""
+    if _DIGIT.search(run) is None:
+        return 0
+    traits = _CAN_BE_ASSIGNED if run[0] not in _PATH_STARTS else 0
     return traits | _LOOKS_RANDOM if is_random_run(run) else traits
 
 
@@ -235,8 +276,7 @@ _MAY_FOLLOW_NAME = frozenset(
     for last in b"\"'`=: >,\t"
     for first in (range(256) if last in _ASSIGNMENT_SIGNS else _ASSIGNMENT_SIGNS + _BETWEEN)
 )
-_AROUND = b" \t\"'`\\)]=:>,"
-_NAME_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_.-]*+")
+_ASSIGNED_NAME_BACKWARDS = compile_lazily(rb"[ \t\"'`\\]*+[=:>,][ \t\"'`\\)\]=:>,]*+([A-Za-z0-9_.-]*+)")
 _VALUE = compile_lazily(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
 _VALUE_ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
 # Values with these names are long and look random, but are not secret.
@@ -266,11 +306,10 @@ def find_assigned_run(view: bytes, start: int, end: int) -> Span | None:
     """
     if not start or (start > 1 and view[start - 2 : start] not in _MAY_FOLLOW_NAME):
         return None
-    head = view[max(0, start - 64) : start].rstrip(_BETWEEN)
-    if not head or head[-1] not in _ASSIGNMENT_SIGNS:
+    assignment = _ASSIGNED_NAME_BACKWARDS.match(view[max(0, start - 64) : start][::-1])
+    if assignment is None:
         return None
-    backwards = _NAME_BACKWARDS.match(head.rstrip(_AROUND)[::-1])
-    services, harmless = classify_name(backwards[0] if backwards else b"")
+    services, harmless = classify_name(assignment[1])
     # Nearly every name is harmless, so the check for ids comes last.
     if (harmless and not services) or view.endswith(_ID_PREFIXES, 0, start):
         return None

@@ -24,7 +24,7 @@ from threadline.redact.assignments import (
     find_named_values,
     is_credible,
 )
-from threadline.redact.decoding import decode_run, foreign_characters, may_be_encoded
+from threadline.redact.decoding import decode_run, foreign_characters
 from threadline.redact.formats import FORMATS, SERVICES, Span
 from threadline.redact.heuristics import (
     is_secret_name,
@@ -33,12 +33,13 @@ from threadline.redact.heuristics import (
 )
 from threadline.redact.multiline import (
     BrokenTokenFinder,
+    broken_anchor_gate,
     broken_anchor_pattern,
     find_private_keys,
 )
 from threadline.redact.patterns import compile_lazily
 from threadline.redact.personal import find_personal_data
-from threadline.redact.prefilter import RareMarks
+from threadline.redact.prefilter import RareMarks, gate
 from threadline.redact.runs import classify_name, find_in_runs
 from threadline.redact.tokens import (
     find_azure_secrets,
@@ -111,7 +112,7 @@ def _scan_windows(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator
 
 def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[Span]:
     lower = view.lower()
-    marks = find_rare_marks(lower)
+    marks = find_rare_marks(view, lower)
     yield from find_private_keys(view, marks)
     broken = BrokenTokenFinder(view)
     for span in find_in_runs(view, broken, find_in_encoded if decode_runs else None):
@@ -119,9 +120,9 @@ def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[
         if span.kind in PAIRED_KINDS:
             yield from find_paired_secrets(view, span)
     yield from broken.short(marks)
-    yield from find_azure_secrets(view)
-    yield from find_joined_variables(view)
-    named_values = find_named_values(view, lower, marks)
+    yield from find_azure_secrets(view, marks)
+    yield from find_joined_variables(view, marks)
+    named_values = find_named_values(view, lower, marks, is_text=not decode_runs)
     yield from find_wallet_keys(view, lower, marks)
     yield from find_short_credentials(view, lower, marks)
     yield from named_values
@@ -236,18 +237,28 @@ _DASH = re.compile(
     rb"|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()| (?<=---- )(?:begin()|end())"
     rb"|" + broken_anchor_pattern(b"-") + rb"(?P<anchor>))"
 )
+# Most windows have no other dashes that matter than those of options after a blank.
+_OPTION = re.compile(rb"-(?<= -)(?:[pu]|[abcekhnrswx](?=[ \t=:\"'\\pu]))")
+_DASH_GATE = gate(
+    rb"(?i)sudo -s|-stdin|\t-[a-z]|--(?:[a-z0-9]+-)*(?:token|pass|secret|key|apikey|credential)[a-z]*[ \t]"
+    rb"|--(?:proxy-)?user|--(?:src-|dest-)?creds|--auth |-with-token|from-literal|convertto-securestring"
+    rb"|-----(?:begin|end)|private-lines: |---- (?:begin|end)|" + broken_anchor_gate(b"-")
+)
 _ANCHOR_GROUP, _OPTION_GROUP = _DASH.groupindex["anchor"], _DASH.groupindex["option"]
 # A letter that continues the name makes it another name; `is` and `was` may follow.
 _NAME_END = rb"(?![a-hj-vx-z0-9_])"
 _UNDERSCORE = re.compile(
     rb"_(?:" + b"|".join(word + _NAME_END for word in ENV_WORDS) + rb"|" + broken_anchor_pattern(b"_") + rb")"
 )
+_UNDERSCORE_GATE = gate(rb"(?i)_(?:" + b"|".join(ENV_WORDS) + rb")(?:[^a-hj-vx-z0-9_]|\z)|" + broken_anchor_gate(b"_"))
 
 
-def find_rare_marks(lower: bytes) -> RareMarks:
-    """Find the rare marks of a window, which is in lower case."""
-    marks = RareMarks(lower)
-    for match in _DASH.finditer(lower):
+def find_rare_marks(view: bytes, lower: bytes) -> RareMarks:
+    """Find the rare marks of a window; `lower` is the window in lower case."""
+    marks = RareMarks(view, lower)
+    if _DASH_GATE not in marks.gates:
+        marks.options = [match.start() for match in _OPTION.finditer(lower)]
+    for match in _DASH.finditer(lower) if _DASH_GATE in marks.gates else ():
         start, group = match.start(), match.lastindex
         if group == _OPTION_GROUP:
             marks.options.append(start)
@@ -258,7 +269,8 @@ def find_rare_marks(lower: bytes) -> RareMarks:
             marks.long_options.append(start)
         elif group != _ANCHOR_GROUP:
             marks.add_word(match[0], start)
-    marks.underscores = [match.start() for match in _UNDERSCORE.finditer(lower)]
+    if _UNDERSCORE_GATE in marks.gates:
+        marks.underscores = [match.start() for match in _UNDERSCORE.finditer(lower)]
     return marks
 
 
@@ -266,9 +278,10 @@ _MAX_ENCODED = 64 * 1024
 
 
 def find_in_encoded(view: bytes, start: int, end: int) -> Span | None:
-    """The run and the lines that continue it, if they encode a text with a secret, which becomes the span's value."""
-    if not may_be_encoded(view, start):
-        return None
+    """The run and the lines that continue it, if they encode a text with a secret, which becomes the span's value.
+
+    Call this only if it `may_be_encoded`.
+    """
     part = decode_run(view[start : start + _MAX_ENCODED].decode("latin-1"), 0, min(end - start, _MAX_ENCODED))
     for span in find_spans(part.text, personal=False) if part is not None else ():
         if part is not None and not span.local_only:
@@ -293,12 +306,15 @@ _SHORT_SERVICES = tuple(
         (None, rb"asana"),
     )
 )
+_ASANA_GATE = gate(rb"(?i)asana")
 
 
 def find_short_credentials(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find credentials that are shorter than a run, by the name of their service."""
     for word, pattern in _SHORT_SERVICES:
-        for match in pattern.finditer(lower) if word is None or word in marks.words else ():
+        for match in (
+            pattern.finditer(lower) if (_ASANA_GATE in marks.gates if word is None else word in marks.words) else ()
+        ):
             value = _SHORT_VALUE.match(view, match.end())
             name = lower[max(0, match.start() - 6) : match.end()]
             for service_pattern, kind in classify_name(name[::-1])[0] if value else ():

@@ -8,10 +8,8 @@ output, a question and its answer.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from threadline.redact import provenance
@@ -28,21 +26,23 @@ from threadline.redact.records import (
     Leaf,
     RecordTexts,
     format_vocabulary,
+    join_group,
     join_leaves,
     join_lines,
     join_seams,
     list_leaves,
+    positions_in_group,
     replace_pieces,
 )
 from threadline.redact.redactor import Finding, Redactor, find_strictly, quote_secret_numbers
-from threadline.redact.scanner import CONTEXT_KINDS, counts_in_lines, find_spans
+from threadline.redact.scanner import CONTEXT_KINDS, PERSONAL_KINDS, counts_in_lines, find_spans
 from threadline.redact.settings import Level, Settings
+from threadline.redact.views import TextView, complete_views
 
 _MAX_ROUNDS = 4
 _MAX_COMMANDS = 4096
 _LONG_TEXT = 2048
 _GROUP_SIZE = 256 * 1024
-_GROUP_SEPARATOR = "\n\n\n\n"
 # Kinds that need a name or a word before the value. Two halves that are joined say nothing about these.
 _CONTEXT_KINDS = frozenset(CONTEXT_KINDS) - {"azure-client-secret", "webhook"}
 _Record = TypeVar("_Record")
@@ -74,7 +74,7 @@ class RecordScanner:
         *,
         personal: bool = True,
         strict: bool = False,
-        find: Callable[[str], list[Span]] | None = None,
+        find: Callable[[str, list[TextView] | None], list[Span]] | None = None,
     ) -> None:
         self._fixed = fixed or FormatWords()
         self._personal = personal
@@ -87,11 +87,11 @@ class RecordScanner:
         return [*self._find_in_record(record), *self._context.find(record)]
 
     def find_all(
-        self, records: Iterable[_Record], value_of: Callable[[_Record], Any], note_clean: Callable[[RecordTexts], None]
+        self, records: Iterable[_Record], value_of: Callable[[_Record], Any], note: Callable[[RecordTexts], None]
     ) -> Iterator[tuple[_Record, list[Match]]]:
         """Find everything in many records. The texts of many are searched at once, which is faster.
 
-        `note_clean` gets the texts of records in which the rules find nothing.
+        `note` gets the texts of each record, with what is known of them.
         """
         group: list[tuple[_Record, RecordTexts]] = []
         size = 0
@@ -100,71 +100,105 @@ class RecordScanner:
             group.append((record, texts))
             size += len(texts.text)
             if size > _GROUP_SIZE:
-                yield from self._find_in_group(group, value_of, note_clean)
+                yield from self._find_in_group(group, value_of, note)
                 group, size = [], 0
-        yield from self._find_in_group(group, value_of, note_clean)
+        yield from self._find_in_group(group, value_of, note)
 
     def _find_in_group(
         self,
         group: list[tuple[_Record, RecordTexts]],
         value_of: Callable[[_Record], Any],
-        note_clean: Callable[[RecordTexts], None],
+        note: Callable[[RecordTexts], None],
     ) -> Iterator[tuple[_Record, list[Match]]]:
-        text = _GROUP_SEPARATOR.join(texts.text for _record, texts in group)
-        starts = list(accumulate((len(texts.text) + len(_GROUP_SEPARATOR) for _record, texts in group), initial=0))
-        touched: set[int] = set()
-        for span in (*self._find(text), *find_printed(text)):
-            touched.update(range(bisect_right(starts, span.start) - 1, bisect_right(starts, span.end - 1)))
+        text, starts = join_group([texts.text for _record, texts in group])
+        views, is_complete = complete_views(text)
+        touched: dict[int, list[Span]] = {} if is_complete else {at: [] for at in range(len(group))}
+        for span in (*self._find(text, views), *find_printed(text)):
+            for at in positions_in_group(starts, span.start, span.end):
+                touched.setdefault(at, []).append(span)
+        for view in views:
+            for start, end in view.places:
+                for at in positions_in_group(starts, start, end):
+                    group[at][1].viewed_places.append((start - starts[at], end - starts[at]))
         for at, (record, texts) in enumerate(group):
             value = value_of(record)
-            matches: list[Match] = []
-            if at in touched or texts.is_telling:
-                matches += self._find_in_record(value)
-            if not matches:
-                note_clean(texts)
+            spans = touched.get(at)
+            if spans is None:
+                matches = list(self._find_by_names(value, texts))
+                texts.clean_texts = [] if matches else texts.texts
+            else:
+                # Nearly every record contains paths in somebody's home, and nothing else.
+                is_personal = all(span.kind in PERSONAL_KINDS for span in spans)
+                values = {text[span.start : span.end] for span in spans} if is_personal else set()
+                matches = self._find_personal(value, texts, values) or list(self._find_in_record(value))
+            texts.is_clean = not matches
+            if is_complete:
+                note(texts)
             yield record, [*matches, *self._context.find(value)]
+
+    def _find_by_names(self, record: Any, texts: RecordTexts) -> Iterator[Match]:
+        """The values of a record that only the names of fields make secret."""
+        if texts.has_secret_key:
+            yield from self._find_in_leaves(list(list_leaves(record, self._fixed)), ())
+        if texts.is_telling:
+            yield from find_named_fields(record)
+
+    def _find_personal(self, record: Any, texts: RecordTexts, values: set[str]) -> list[Match]:
+        """The matches of a record that contains only these personal data; empty if a value is not found in one text."""
+        if not values:
+            return []
+        leaves = list(list_leaves(record, self._fixed))
+        touched = {leaf.text for leaf in leaves if any(value in leaf.text for value in values)}
+        matches = list(self._find_in_leaves(leaves, touched))
+        if not values <= {match.leaf.text[match.span.start : match.span.end] for match in matches}:
+            return []
+        texts.clean_texts = [text for text in texts.texts if text not in touched]
+        return [*matches, *(find_named_fields(record) if texts.is_telling else ())]
 
     def _find_in_record(self, record: Any) -> Iterator[Match]:
         leaves = list(list_leaves(record, self._fixed))
         joined = join_leaves(leaves)
-        spans = self._find(joined.text)
-        yield from self._find_in_leaves(leaves, joined, spans)
+        spans = self._find_spans(joined.text)
+        touched = {piece.leaf.text for span in spans for piece in joined.pieces(span.start, span.end)}
+        yield from self._find_in_leaves(leaves, touched)
         # The name of a value may be in the field before it, so that the value alone shows nothing.
         by_context = [span for span in spans if span.kind in _CONTEXT_KINDS]
         yield from _pieces_across(joined, by_context, min_pieces=1)
         yield from _pieces_across(joined, [span for span in spans if span.kind not in _CONTEXT_KINDS])
         seams = join_seams(leaves)
         if seams.leaves:
-            by_format = [span for span in self._find(seams.text) if span.kind not in _CONTEXT_KINDS]
+            by_format = [span for span in self._find_spans(seams.text) if span.kind not in _CONTEXT_KINDS]
             yield from _pieces_across(seams, by_format)
         lines = join_lines(leaves)
         if lines.leaves:
             text = lines.text
-            spans = [span for span in self._find(text) if counts_in_lines(span, text)]
+            spans = [span for span in self._find_spans(text) if counts_in_lines(span, text)]
             yield from _pieces_across(lines, spans, min_pieces=1)
         yield from find_named_fields(record)
         for leaf in leaves:
             if not leaf.is_key and not leaf.is_patch_line:
                 yield from (Match(leaf, span, is_local=True) for span in find_printed(leaf.text))
 
-    def _find_by_rules(self, text: str) -> list[Span]:
-        spans = find_spans(text, personal=self._personal)
+    def _find_spans(self, text: str) -> list[Span]:
+        return self._find(text, None)
+
+    def _find_by_rules(self, text: str, views: list[TextView] | None) -> list[Span]:
+        spans = find_spans(text, views, personal=self._personal)
         return [*spans, *find_strictly(text)] if self._strict else spans
 
     def find_in_text(self, text: str) -> list[Match]:
         """Find everything in a line that is not JSON."""
         leaf = Leaf((), "", text)
-        return [Match(leaf, span) for span in (*self._find(text), *find_printed(text))]
+        return [Match(leaf, span) for span in (*self._find_spans(text), *find_printed(text))]
 
-    def _find_in_leaves(self, leaves: list[Leaf], joined: JoinedTexts, spans: list[Span]) -> Iterator[Match]:
+    def _find_in_leaves(self, leaves: list[Leaf], touched: Container[str]) -> Iterator[Match]:
         """Search again the texts in which something is, each by itself and by its key."""
-        touched = {piece.leaf.text for span in spans for piece in joined.pieces(span.start, span.end)}
         for leaf in leaves:
             if not leaf.is_key and is_secret_name(leaf.key) and is_credible(leaf.key, leaf.text, quoted=True):
                 whole = Span(0, len(leaf.text), kind_of(leaf.key, leaf.text), local_only=not is_distinctive(leaf.text))
                 yield Match(leaf, whole)
             elif leaf.text in touched:
-                yield from (Match(leaf, span) for span in self._find(leaf.text))
+                yield from (Match(leaf, span) for span in self._find_spans(leaf.text))
 
 
 _LINES_VIEW = 2
@@ -442,6 +476,14 @@ def _find_answers(leaf: Leaf) -> Iterator[Match]:
             yield Match(leaf, span._replace(start=span.start + start, end=span.end + start), is_local=True)
 
 
+class _Redacted(NamedTuple):
+    """A record whose texts are redacted one by one, its place, and its texts; a text has none."""
+
+    record: Any
+    place: str
+    texts: RecordTexts | None
+
+
 class SessionRedactor:
     """Redacts the records of one or more sessions. Equal values get the same placeholder in all of them.
 
@@ -461,7 +503,14 @@ class SessionRedactor:
         self.redactor = Redactor(settings, self._fixed)
         self.level = self.redactor.level
         self._scanner = RecordScanner(self._fixed, find=self.redactor.find_spans)
+        # Hashes of the texts of records: in which the rules find nothing, which encode nothing, which were searched for
+        # known secrets as well; and of the lines that contain them.
         self._clean_records: set[int] = set()
+        self._plain_records: set[int] = set()
+        self._short_texts: set[str] = set()
+        self._searched: set[int] = set()
+        self._safe_lines: set[int] = set()
+        self._searched_at = 0
 
     @property
     def findings(self) -> list[Finding]:
@@ -481,32 +530,113 @@ class SessionRedactor:
     def learn_all(self, records: Iterable[Any]) -> None:
         """Learn many records, which is faster than one by one."""
         values = (record for record in records if self.level is not Level.METRICS)
-        for record, matches in self._scanner.find_all(values, lambda record: record, self._note_clean):
+        for record, matches in self._scanner.find_all(values, lambda record: record, self._note):
             self._learn_matches(matches)
             self.redactor.learn_projects(record)
+        self.redactor.search_at_once(self._short_texts)
+        self._short_texts.clear()
 
-    def _note_clean(self, texts: RecordTexts) -> None:
+    def _note(self, texts: RecordTexts) -> None:
         # Short texts are searched again by themselves, because a rule may depend on where a text starts or ends.
-        self.redactor.note_clean(text for text in texts.texts if len(text) > _LONG_TEXT)
-        self._clean_records.add(hash(texts.text))
+        self._short_texts.update(text for text in texts.texts if len(text) <= _LONG_TEXT)
+        long_texts = [text for text in texts.clean_texts if len(text) > _LONG_TEXT]
+        self.redactor.note_clean(long_texts)
+        self.redactor.note_clean_views(long_texts)
+        self.redactor.note_plain(text for text in texts.plain_texts() if len(text) > _LONG_TEXT)
+        if texts.is_clean:
+            self._clean_records.add(hash(texts.text))
+            if not texts.viewed_places:
+                self._plain_records.add(hash(texts.text))
 
     def redact(self, record: Any, place: str = "") -> Any:
         """A redacted copy of a record that was learned. A text stands for a line that is not JSON."""
-        if self.level is Level.METRICS:
-            return "" if isinstance(record, str) else keep_metrics(record, self._fixed)
-        if isinstance(record, str):
-            return self.redactor.redact(record, place)
-        redacted = self.redactor.redact_value(record, place, is_learned=True)
-        if redacted == record:
-            text = RecordTexts(record, self._fixed, is_harmless_key).text
-            if hash(text) in self._clean_records and not self.redactor.contains_known(text):
-                return redacted
-        for _round in range(_MAX_ROUNDS):
-            again = self._redact_across(redacted, place)
-            if again is redacted:
-                break
-            redacted = again
-        return redacted
+        return next(self.redact_all([(record, place)]))[0]
+
+    def redact_all(self, records: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, bool]]:
+        """Redacted copies of many records, each given with its place, which is faster than one by one.
+
+        Each is returned with whether a search in the redacted record found nothing.
+        """
+        group: list[_Redacted] = []
+        size = 0
+        for record, place in records:
+            if self.level is Level.METRICS:
+                yield "" if isinstance(record, str) else keep_metrics(record, self._fixed), False
+                continue
+            if isinstance(record, str):
+                group.append(_Redacted(self.redactor.redact(record, place), place, None))
+                continue
+            redacted = self.redactor.redact_record(record, place)
+            texts = RecordTexts(redacted, self._fixed, is_harmless_key)
+            group.append(_Redacted(redacted, place, texts))
+            size += len(texts.text)
+            if size > _GROUP_SIZE:
+                yield from self._redact_group(group)
+                group, size = [], 0
+        yield from self._redact_group(group)
+
+    def _redact_group(self, group: list[_Redacted]) -> Iterator[tuple[Any, bool]]:
+        """Replace what the joined texts of redacted records still contain. Nearly none contain anything."""
+        suspects = self._find_suspects([texts for _record, _place, texts in group if texts is not None])
+        for redacted, place, texts in group:
+            if texts is None or texts.text not in suspects:
+                yield redacted, texts is not None and self._searched_at == self.redactor.version
+                continue
+            again = redacted
+            for _round in range(_MAX_ROUNDS):
+                before = again
+                again = self._redact_across(before, place)
+                if again is before:
+                    break
+            yield again, False
+
+    def note_safe(self, line: bytes) -> None:
+        """Note that a line contains only a record in which a search found nothing."""
+        self._safe_lines.add(hash(line))
+
+    def is_safe(self, line: bytes) -> bool:
+        """Whether a line was noted, and nothing was learned since then."""
+        return hash(line) in self._safe_lines and self._searched_at == self.redactor.version
+
+    def find_suspects(self, records: Iterable[Any]) -> Iterator[Any]:
+        """Redacted records that may still contain something. Those that `redact_all` returned rarely do."""
+        group: list[tuple[Any, RecordTexts]] = []
+        size = 0
+        for record in records:
+            group.append((record, RecordTexts(record, self._fixed, is_harmless_key)))
+            size += len(group[-1][1].text)
+            if size > _GROUP_SIZE:
+                yield from self._list_suspects(group)
+                group, size = [], 0
+        yield from self._list_suspects(group)
+
+    def _list_suspects(self, group: list[tuple[Any, RecordTexts]]) -> Iterator[Any]:
+        suspects = self._find_suspects([texts for _record, texts in group])
+        return (record for record, texts in group if texts.text in suspects)
+
+    def _find_suspects(self, group: list[RecordTexts]) -> set[str]:
+        """The texts of the records in which the rules or a search for known secrets find something."""
+        if self._searched_at != self.redactor.version:
+            self._searched.clear()
+            self._safe_lines.clear()
+            self._searched_at = self.redactor.version
+        suspects: set[str] = set()
+        unsearched = {texts.text for texts in group if hash(texts.text) not in self._searched}
+        clean = {text for text in unsearched if hash(text) in self._clean_records}
+        plain = {text for text in clean if hash(text) in self._plain_records}
+        for members in (unsearched - clean, clean - plain, plain):
+            texts = sorted(members)
+            joined, starts = join_group(texts)
+            views, is_complete = complete_views(joined) if members is not plain else ([], True)
+            if not is_complete:
+                suspects |= members
+                continue
+            for start, end in self.redactor.find_places(joined, views, only_known=members <= clean):
+                suspects.update(texts[at] for at in positions_in_group(starts, start, end))
+        searched = set(map(hash, unsearched - suspects))
+        self._searched |= searched
+        self._clean_records |= searched
+        return suspects
 
     def check(self, record: Any, place: str = "", own_words: frozenset[str] = frozenset()) -> list[Finding]:
         """Find what a redacted record still contains, in each text and in texts that are next to each other."""

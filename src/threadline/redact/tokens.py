@@ -13,7 +13,7 @@ from itertools import islice
 from threadline.redact.checksums import has_checksum, is_filler, is_random
 from threadline.redact.formats import FORMATS, Span, TokenFormat
 from threadline.redact.patterns import compile_lazily, trie_pattern
-from threadline.redact.prefilter import MAX_SIGNS, PHRASE, RareMarks, match_at_sign
+from threadline.redact.prefilter import MAX_SIGNS, PHRASE, RareMarks, gate, match_at_sign
 
 MIN_RUN = 18
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
@@ -23,6 +23,7 @@ WORD_TABLE = bytes(0x41 if byte in _WORD_BYTES else 0x20 for byte in range(256))
 RUN = re.compile(b"A" * MIN_RUN + b"A*+")
 _MAX_JOINED = 80
 _LONG_BASE64 = 400
+_DIGIT_OR_LETTERS = compile_lazily(rb"[0-9]|[A-Za-z]{24}")
 _JOINED_BACKWARDS = compile_lazily(rb"[\w.~:|$!/+-]{1,80}")
 JOINING_BYTES = frozenset(b":|$!")
 CONTINUATIONS = (b"=", b"::")
@@ -33,6 +34,7 @@ _LOOSE_ENDS = frozenset(("_", "-", "."))
 _LOOSE_BODY = compile_lazily(rb"[A-Za-z0-9_-]{20,400}(?![A-Za-z0-9_-])")
 _ALL_CLASSES = compile_lazily(rb"(?=[^0-9]*[0-9])(?:(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|[0-9a-f_]{32,}\Z)")
 _AZURE = compile_lazily(rb"Q~[A-Za-z0-9_~.-]{31,34}")
+_AZURE_GATE = gate(rb"Q~[A-Za-z0-9_~.-]")
 _AZURE_PREFIX = 4
 _ESCAPES = frozenset(b"nrtbf")
 _UNICODE = compile_lazily(rb"u[0-9a-fA-F]{4}")
@@ -83,6 +85,7 @@ class _CompiledRule:
 
     def _has_mixed_letters(self, body: str) -> bool:
         """Whether a body of letters, after a prefix of its own, has more capitals than a name has."""
+        body = body.replace("-", "").replace("_", "")
         capitals = sum(map(str.isupper, body))
         return (
             self.rule.has_own_prefix
@@ -123,6 +126,7 @@ def _index_rules() -> tuple[_RuleTable, _RuleTable, _LengthTable, _LengthTable]:
 
 
 _TAILS, _HEADS, _WORD_LENGTHS, _RUN_LENGTHS = _index_rules()
+_MIN_WORD = min(_WORD_LENGTHS)
 _PADDED_LENGTHS = {length for length, rules in _RUN_LENGTHS.items() if any(r.rule.token.endswith("=") for r in rules)}
 # One lookbehind at the end of a word decides whether an anchor may end there. One match at the start of a word decides
 # whether an anchor starts there.
@@ -154,7 +158,7 @@ def skip_escape(view: bytes, start: int) -> int:
 
 # Cache of runs that are not credentials, because the same names and paths recur.
 _HARMLESS_CACHE: set[bytes] = set()
-_MAX_HARMLESS_CACHE = 4096
+_MAX_HARMLESS_CACHE = 32768
 _MAX_CACHED_RUN = 128
 
 
@@ -176,6 +180,7 @@ def find_token(view: bytes, start: int, end: int) -> Span | None:
         and end - begin < _MAX_CACHED_RUN
         and start - begin < _MAX_JOINED
         and before not in _IN_BASE64
+        and not view[max(0, begin - 1) : begin].isdigit()  # of an escape such as %20, unlike in other places
     ):
         if len(_HARMLESS_CACHE) > _MAX_HARMLESS_CACHE:
             _HARMLESS_CACHE.clear()
@@ -200,8 +205,8 @@ def _find_token(view: bytes, begin: int, start: int, end: int) -> Span | None:
     """The same without the cache. From `begin` to `start` are words that are joined to the run."""
     at = begin
     # A long run of only base64 has no sign that could end an anchor.
-    only_base64 = end - begin > _MAX_CACHED_RUN and not view[begin:end].translate(None, _BASE64_BYTES)
-    while not only_base64 and (match := _TAIL.search(view, at, end)):
+    is_base64 = end - begin > _MAX_CACHED_RUN and only_base64(view, begin, end)
+    while not is_base64 and (match := _TAIL.search(view, at, end)):
         at = match.end()
         span = _find_by_anchor_end(view, at)
         if span:
@@ -216,25 +221,32 @@ def _find_token(view: bytes, begin: int, start: int, end: int) -> Span | None:
             break
         at = word.end()
     # In a long run of base64, a word of the right length is a coincidence.
-    if only_base64 and end - start > _LONG_BASE64:
+    if is_base64 and end - start > _LONG_BASE64:
+        return None
+    # Nearly every token has a digit. The others have many letters in a row, unlike most names and paths.
+    if not _DIGIT_OR_LETTERS.search(view, begin, end):
         return None
     return _find_by_run(view, start, end) or _find_by_word(view, start, end)
 
 
-def find_azure_secrets(view: bytes) -> Iterator[Span]:
+def only_base64(view: bytes, start: int, end: int) -> bool:
+    """Whether a run has only letters, digits and the two signs of base64."""
+    return not view[start:end].translate(None, _BASE64_BYTES)
+
+
+def find_azure_secrets(view: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find client secrets of Azure, the only format with its anchor in the middle."""
-    for mark in match_at_sign(_AZURE, b"~", view, 1):
+    for mark in match_at_sign(_AZURE, b"~", view, 1) if _AZURE_GATE in marks.gates else ():
         start = mark.start() - _AZURE_PREFIX
         if start >= 0 and re.fullmatch(rb"[A-Za-z0-9_~.]{3}[0-9]", view[start : mark.start()]):
             yield Span(start, mark.end(), "azure-client-secret")
 
 
 # Wallets: the words of a seed phrase after a label, and Solana's list of 64 numbers.
-_SEED_LABELS = (b"phrase", b"mnemonic")
 _SEED_QUALIFIER = compile_lazily(rb"(?:mnemonic|seed|recovery|secret|backup|wallet|bip-?39)[ _-]?\Z")
 _AFTER_SEED_LABEL = compile_lazily(
     rb"s?(?:[ _-](?:phrase|words?|code|seed)s?)?(?:[ \t]{1,2}(?:is|are|was|were|for|of|my|the|our|wallet|account)){0,4}"
-    rb"(?:[\s\"'`:=>|*(\[-]|\\+[nrt\"]){1,40}"
+    rb"(?:[^\n:\\]{0,80}:(?=\s|\\n))?(?:[\s\"'`:=>|*(\[-]|\\+[nrt\"]){1,40}"
 )
 _SEED_SEPARATOR = rb"(?:[\s,;|\"'`]|\\+[nrt\"]){1,12}"
 _SEED_NUMBER = rb"(?:[0-9]{1,2}[.):]?[ \t]{0,3})?"
@@ -250,7 +262,11 @@ _NOT_SEED_WORDS = frozenset(
     b" file files using used uses see via per let get set new old null none true false".split()
 )
 # After these words a phrase must be alone: on its line, or one numbered word on each line.
-_LOOSE_SEED_LABELS = (compile_lazily(b"wallet"), compile_lazily(b"seed"))
+_AFTER_LOOSE_LABEL_GATE = rb"s?(?:\.txt|[ _-](?:words?|backup|key)s?)?[\"'`*]*[ \t]*[:=]"
+_LOOSE_SEED_LABELS = tuple(
+    (gate(rb"(?i)" + label + _AFTER_LOOSE_LABEL_GATE), compile_lazily(label)) for label in (b"wallet", b"seed")
+)
+_MNEMONIC_GATE = gate(rb"(?i)mnemonic")
 _AFTER_LOOSE_LABEL = compile_lazily(
     rb"s?(?:\.txt|[ _-](?:words?|backup|key)s?)?[\"'`*]{0,3}[ \t]{0,4}[:=](?:[\s\"'`>|*]|\\+[nrt\"]){0,40}"
 )
@@ -259,13 +275,15 @@ _WALLET_LABEL = compile_lazily(rb"solana|keypair|wallet|secret_?key|private_?key
 _WALLET_REACH = 400
 _MARGIN, _MAX_MARGIN = b" \t\r\n0123456789?", 40
 _WALLET_BYTES = compile_lazily(rb"\[(?=[\s0-9])\s{0,4}(?:[0-9]{1,3}\s{0,4},\s{0,8}){63}[0-9]{1,3}\s{0,4}\]")
+_WALLET_BYTES_GATE = gate(rb"\[\s*(?:[0-9]+\s*,\s*){9}")
 _NUMBER = compile_lazily(rb"[0-9]+")
 _MIN_DISTINCT_WORDS, _MIN_DISTINCT_NUMBERS, _MAX_BYTE = 10, 24, 255
 
 
 def find_wallet_keys(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find seed phrases after a label, and private keys of Solana as lists of numbers."""
-    for label in _SEED_LABELS if PHRASE in marks.words else _SEED_LABELS[1:]:
+    labels = [b"phrase"] if PHRASE in marks.words else []
+    for label in labels + [b"mnemonic"] * (_MNEMONIC_GATE in marks.gates):
         at = lower.find(label)
         for _ in range(MAX_SIGNS):
             if at < 0:
@@ -277,13 +295,13 @@ def find_wallet_keys(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Sp
             if start and end:
                 yield Span(start.end(), end, "seed-phrase")
             at = lower.find(label, max(at + 1, end))
-    for loose_label in _LOOSE_SEED_LABELS:
-        for name in islice(loose_label.finditer(lower), MAX_SIGNS):
+    for label_gate, loose_label in _LOOSE_SEED_LABELS:
+        for name in islice(loose_label.finditer(lower), MAX_SIGNS) if label_gate in marks.gates else ():
             start = _AFTER_LOOSE_LABEL.match(lower, name.end())
             end = _end_of_lone_phrase(lower, start.end()) if start else 0
             if start and end:
                 yield Span(start.end(), end, "seed-phrase")
-    for match in _WALLET_BYTES.finditer(view):
+    for match in _WALLET_BYTES.finditer(view) if _WALLET_BYTES_GATE in marks.gates else ():
         numbers = {*map(int, _NUMBER.findall(match[0]))}
         is_key = len(numbers) >= _MIN_DISTINCT_NUMBERS and max(numbers) <= _MAX_BYTE
         around = match.start() + len(view) - match.end()
@@ -370,6 +388,8 @@ def _find_by_run(view: bytes, start: int, end: int) -> Span | None:
 
 
 def _find_by_word(view: bytes, start: int, end: int) -> Span | None:
+    if end - start < _MIN_WORD:
+        return None
     at = start
     while word := _LONG_WORD.match(view, at, end):
         first, at = word.span(1)
@@ -406,4 +426,9 @@ def is_standalone(view: bytes, at: int) -> bool:
         return False
     if not before or not before[-1:].isalnum():
         return True
-    return before[:1] == b"\\" or view[max(0, at - 3) : at - 2] == b"%" or view[max(0, at - 6) : at - 4] == b"\\u"
+    return (
+        before[:1] == b"\\"
+        or view[max(0, at - 4) : at] == b"/bot"
+        or view[max(0, at - 3) : at - 2] == b"%"
+        or view[max(0, at - 6) : at - 4] == b"\\u"
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from threadline.redact.formats import FORMATS, Span
 from threadline.redact.patterns import compile_lazily, trie_pattern
+from threadline.redact.prefilter import RareMarks, gate
 from threadline.redact.tokens import find_token_uncached
 
 _MIN_ANCHOR = 3
@@ -16,6 +17,7 @@ _VALUE = rb"([A-Za-z0-9_+/.~=-]{2,400})(?![A-Za-z0-9_+/.~=-])"
 _FIRST_HALF = compile_lazily(
     rb"=[ \t]?+[\"'`]?+(?=" + trie_pattern(_ANCHORS) + rb")" + _VALUE + rb"(?=\\?[\"'`;,]|\s|\\n|\Z)"
 )
+_GATE = gate(rb"=[ \t]?[\"'`]?" + trie_pattern(_ANCHORS))
 _PLAIN_NAME = compile_lazily(rb"[a-z_.]+")
 _NAME_BACKWARDS = compile_lazily(rb"[ \t]?([A-Za-z0-9_]{1,40})")
 _ASSIGN = rb"[ \t]{0,4}:?=[ \t]{0,4}"
@@ -28,13 +30,13 @@ _MAX_HALVES = 64
 _MIN_KNOWN = 12
 
 
-def find_joined_variables(view: bytes) -> Iterator[Span]:
+def find_joined_variables(view: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find both halves of tokens of a known format.
 
     The second half is appended to the variable (`T+=…`, `T="$T…"`), or it is the value of another variable, and both
     are used next to each other (`f"{a}{b}"`, `$a$b`, `a + b`).
     """
-    for number, match in enumerate(_FIRST_HALF.finditer(view)):
+    for number, match in enumerate(_FIRST_HALF.finditer(view) if _GATE in marks.gates else ()):
         if number >= _MAX_HALVES:
             return
         before = _NAME_BACKWARDS.match(view[max(0, match.start() - _NAME_REACH) : match.start()][::-1])
@@ -55,6 +57,9 @@ def find_joined_variables(view: bytes) -> Iterator[Span]:
 def _second_half(view: bytes, name: bytes, start: int, end: int) -> tuple[int, int] | None:
     """Where the text is that the value of a variable is joined to."""
     stop = end + _REACH
+    # Compiling the patterns of a name takes longer than this search, and most variables are not used nearby.
+    if view.find(name, end, stop) < 0:
+        return None
     word = re.escape(name)
     ways = (
         rb"[ \t]?[+.]=[ \t]?" + _QUOTE,

@@ -62,11 +62,15 @@ class TextView:
     """A text with parts replaced, which maps positions back to the original text.
 
     Each of `parts` is (start, end, replacement, …) in the order of the text; a part that overlaps the one before is
-    ignored. `below` is the view that this one was created from; None if it was created from the text itself.
+    ignored. `below` is the view that this one was created from; None if it was created from the text itself. `places`
+    are the positions in the original text that a view of the text itself decodes or joins.
     """
 
-    def __init__(self, text: str, parts: Iterable[Part], below: TextView | None = None) -> None:
+    def __init__(
+        self, text: str, parts: Iterable[Part], below: TextView | None = None, places: Iterable[tuple[int, int]] = ()
+    ) -> None:
         self._below = below
+        self.places = places
         self._source = text
         self._parts: list[Part] = []
         self._starts: list[int] = []
@@ -117,30 +121,38 @@ _BUDGET_FACTOR = 4
 _PLAIN_WORD = compile_lazily(r"[A-Za-z0-9_.:/ -]{0,19}|[0-9a-f-]{36}|(?:toolu|msg|req|agent)_\w{0,40}", re.ASCII)
 
 
-def text_views(text: str) -> Iterator[TextView]:
-    """Yield views of a text in which hidden, encoded and broken words are plain.
+def text_views(text: str) -> list[TextView]:
+    """Views of a text in which hidden, encoded and broken words are plain.
 
     A view may have views itself, because encodings are nested. Views of encoded text contain only the lines that have
     an encoded part.
     """
+    return complete_views(text)[0]
+
+
+def complete_views(text: str) -> tuple[list[TextView], bool]:
+    """The same, and whether that are all views: of a text with very many, the last are left out."""
+    views: list[TextView] = []
     if _PLAIN_WORD.fullmatch(text):
-        return
+        return views, True
     budget = max(_MIN_BUDGET, _BUDGET_FACTOR * len(text))
     seen = {hash(text)}
     pending: list[tuple[str, TextView | None, float]] = [(text, None, 0)]
     while pending:
         current, below, depth = pending.pop()
         for added_depth, parts in _transform(current):
-            view = TextView(current, _keep_marked_lines(current, parts), below)
+            places = [(part.start, part.end) for part in parts] if below is None else ()
+            view = TextView(current, _keep_marked_lines(current, parts), below, places)
             if hash(view.text) in seen:
                 continue
             budget -= len(view.text)
             if budget < 0:
-                return
+                return views, False
             seen.add(hash(view.text))
-            yield view
+            views.append(view)
             if depth + added_depth <= _MAX_DEPTH:
                 pending.append((view.text, view, depth + added_depth))
+    return views, True
 
 
 _MAX_LINE = 2000

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from threadline.render.call_text import OUTCOME_MARKS
     from threadline.render.context import draw_context, padded_bar
     from threadline.render.digest import DigestBlock, digest_blocks, digest_lines, digest_title, digest_to_markdown
-    from threadline.render.file_edits import edit_row
     from threadline.render.items import (
         ITEM_KINDS,
         PlacedItem,
@@ -93,6 +92,9 @@ if TYPE_CHECKING:
         describe_cost,
         describe_tokens,
         display_width,
+        dropped_note,
+        fit_columns,
+        fit_facts,
         one_line,
         plain,
         shorten,
@@ -109,7 +111,6 @@ __getattr__ = lazy_exports(
         "call_text": ["OUTCOME_MARKS"],
         "context": ["draw_context", "padded_bar"],
         "digest": ["DigestBlock", "digest_blocks", "digest_lines", "digest_title", "digest_to_markdown"],
-        "file_edits": ["edit_row"],
         "items": [
             "ITEM_KINDS",
             "PlacedItem",
@@ -180,6 +181,9 @@ __getattr__ = lazy_exports(
             "describe_cost",
             "describe_tokens",
             "display_width",
+            "dropped_note",
+            "fit_columns",
+            "fit_facts",
             "one_line",
             "plain",
             "shorten",

@@ -21,7 +21,7 @@ from threadline.model.results import (
     TodoWriteResult,
     WriteResult,
 )
-from threadline.model.text import AGENT_TOOLS, count, format_duration
+from threadline.model.text import AGENT_TOOLS, count, format_duration, tool_label
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.text import (
     PROMPT_SIGN,
@@ -113,7 +113,7 @@ _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 def call_line(call: Call, width: int) -> Spans:
     """`✓ Bash  npm test  3.2s` on one line. The input is cut, never the outcome."""
     mark = OUTCOME_MARKS[call.outcome]
-    before = (Span(mark.sign, mark.role), Span(" "), Span(_tool_name(call.tool), Role.TOOL))
+    before = (Span(mark.sign, mark.role), Span(" "), Span(tool_label(call.tool), Role.TOOL))
     notes = [
         change_tally(call),
         "" if call.outcome is Outcome.OK else str(call.outcome),
@@ -133,12 +133,6 @@ def _input_summary(call: Call, width: int) -> str:
     cwd = call.entry.cwd or ""
     below = text.startswith(cwd) and text[len(cwd) : len(cwd) + 1] in ("/", "\\")
     return clip_left(plain(text[len(cwd) + 1 :] if cwd and below else text), width)
-
-
-def _tool_name(name: str) -> str:
-    """The name of a tool; `server: tool` for a tool of an MCP server."""
-    server, _, tool = name.removeprefix("mcp__").partition("__")
-    return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
 
 
 def call_body(call: Call, width: int, *, uncut: bool = False) -> Iterator[Spans]:

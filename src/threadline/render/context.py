@@ -18,7 +18,19 @@ from threadline.model.text import (
     short_model_name,
 )
 from threadline.model.times import in_zone, zone_name
-from threadline.render.text import Role, Span, Spans, Style, cut_line, display_width, one_line, wrap
+from threadline.render.text import (
+    Role,
+    Span,
+    Spans,
+    Style,
+    cut_line,
+    display_width,
+    dropped_note,
+    fit_columns,
+    line_width,
+    one_line,
+    wrap,
+)
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR_WIDTH, _WIDE_BAR_WIDTH = 6, 16
@@ -27,8 +39,12 @@ _FULL, _GETTING_FULL = 0.8, 0.6
 _POOR_HIT_SHARE = 0.5
 _KILO = 1000
 # Width of the columns other than label and bar: tokens, share and evidence.
-_OTHER_COLUMNS = 34
+_OTHER_COLUMNS = 31
 _MIN_PARTS = 8
+_BREAKS_HEADING = "cache breaks"
+_MAX_CAUSES_WIDTH = 30
+# The bar has no heading.
+_DROPPED_FIRST = ("growth", "again", "requests", "cached", "", "window")
 
 CATEGORY_NAMES: dict[ContextCategory, str] = {
     ContextCategory.SYSTEM: "system prompt and tools",
@@ -116,59 +132,74 @@ def _headline(context: Context) -> list[Span]:
 def _turn_lines(
     turns: Sequence[TurnContext], width: int, zone: tzinfo, costs: SessionCosts | None
 ) -> Iterator[list[Span]]:
-    wide = width >= _WIDE_PAGE
-    room = _WIDE_BAR_WIDTH if wide else _BAR_WIDTH
+    """One line per turn. A narrow page leaves out columns, and shows what was sent again behind its cause."""
     days = {in_zone(turn.started, zone).date() for turn in turns if turn.started is not None}
     clock = "%H:%M" if len(days) == 1 else "%m-%d %H:%M"
-    times = [format_time(turn.started, zone, clock) for turn in turns]
-    amounts = [format_amount(costs.turn(turn.number).amount) if costs is not None else "" for turn in turns]
-    money = max(map(len, amounts), default=0)
-    money = max(len("amount"), money) if money else 0
-    heading = f"time ({zone_name(zone)})"
-    at = max([len(heading), *map(len, times)])
+    time = f"time ({zone_name(zone)})"
+    room = _WIDE_BAR_WIDTH if width >= _WIDE_PAGE else _BAR_WIDTH
+    rows = [_turn_cells(turn, format_time(turn.started, zone, clock), room, costs) for turn in turns]
+    headings = ("turn", time, "amount", "requests", "window", "", "full", "growth", "cached", "again")
+    widths = {
+        name: max([display_width(name), *(display_width(row[at].text) for row in rows)])
+        for at, name in enumerate(headings)
+        if name != "amount" or any(row[at].text for row in rows)
+    }
+    fitting = fit_columns(widths, _DROPPED_FIRST[:2], width - _causes_width(turns, with_cost=False))
+    if "again" not in fitting:
+        fitting = fit_columns(widths, _DROPPED_FIRST, width - _causes_width(turns, with_cost=True))
     yield [
-        Span(
-            f"turn  {heading:<{at}}  {_column('amount', money)}requests  window  {'':{room}}  full  "
-            f"{' growth  ' if wide else ''}"
-            f"cached  {' again  ' if wide else ''}cache breaks",
-            Role.FAINT,
-        )
+        *(Span(_pad_cell(name, widths[name], is_left=name == time), Role.FAINT) for name in fitting),
+        Span(_BREAKS_HEADING, Role.FAINT),
     ]
-    for turn, when, amount in zip(turns, times, amounts, strict=True):
-        full = (
-            Role.BAD if (turn.share or 0) >= _FULL else Role.NOTICE if (turn.share or 0) >= _GETTING_FULL else Role.GOOD
-        )
-        cached = Role.NOTICE if turn.hit_share is not None and turn.hit_share < _POOR_HIT_SHARE else Role.BODY
-        grown = f"{('+' if (turn.growth or 0) > 0 else '') + format_tokens(turn.growth):>7}  " if wide else ""
-        again = f"{format_tokens(turn.rewritten) if turn.rewritten else '':>6}  " if wide else ""
+    for turn, row in zip(turns, rows, strict=True):
+        cells = dict(zip(headings, row, strict=True))
         yield [
-            Span(
-                f"{turn.number:>4}  {when:<{at}}  {_column(amount, money)}{turn.requests:>8}  "
-                f"{format_tokens(turn.window):>6}  "
+            *(
+                Span(_pad_cell(cells[name].text, widths[name], is_left=name == time), cells[name].role)
+                for name in fitting
             ),
-            Span(padded_bar(turn.share, room), full),
-            Span(f"  {format_percent(turn.share):>4}  {grown}"),
-            Span(f"{format_percent(turn.hit_share):>6}", cached),
-            Span(f"  {again}"),
-            *_cause_spans(turn, wide=wide),
+            *_cause_spans(turn, with_cost="again" not in fitting),
         ]
+    if dropped := [name for name in widths if name and name not in fitting and name != "again"]:
+        yield []
+        yield from map(list, wrap((Span(dropped_note(dropped), Role.FAINT),), width))
 
 
-def _column(text: str, width: int) -> str:
-    """A cell of a column that is left out if it has no width."""
-    return f"{text:>{width}}  " if width else ""
+def _turn_cells(turn: TurnContext, when: str, bar_width: int, costs: SessionCosts | None) -> tuple[Span, ...]:
+    full = Role.BAD if (turn.share or 0) >= _FULL else Role.NOTICE if (turn.share or 0) >= _GETTING_FULL else Role.GOOD
+    cached = Role.NOTICE if turn.hit_share is not None and turn.hit_share < _POOR_HIT_SHARE else Role.BODY
+    return (
+        Span(str(turn.number)),
+        Span(when),
+        Span(format_amount(costs.turn(turn.number).amount) if costs is not None else ""),
+        Span(f"{turn.requests:,}"),
+        Span(format_tokens(turn.window)),
+        Span(padded_bar(turn.share, bar_width), full),
+        Span(format_percent(turn.share)),
+        Span(("+" if (turn.growth or 0) > 0 else "") + format_tokens(turn.growth)),
+        Span(format_percent(turn.hit_share), cached),
+        Span(format_tokens(turn.rewritten) if turn.rewritten else ""),
+    )
 
 
-def _cause_spans(turn: TurnContext, *, wide: bool) -> Iterator[Span]:
-    """Causes of the cache breaks of a turn. On a narrow terminal the cost follows, which has no column there."""
+def _pad_cell(text: str, width: int, *, is_left: bool) -> str:
+    return f"{text:<{width}}  " if is_left else f"{text:>{width}}  "
+
+
+def _causes_width(turns: Sequence[TurnContext], *, with_cost: bool) -> int:
+    """The width that the causes of cache breaks need. Longer ones are cut."""
+    widths = (line_width(_cause_spans(turn, with_cost=with_cost)) for turn in turns)
+    return min(_MAX_CAUSES_WIDTH, max([len(_BREAKS_HEADING), *widths]))
+
+
+def _cause_spans(turn: TurnContext, *, with_cost: bool) -> list[Span]:
+    """Causes of the cache breaks of a turn, optionally with the tokens that were sent again."""
     causes = Counter(_describe_cause(cache_break) for cache_break in turn.breaks)
     text = ", ".join(f"{number} × {cause}" if number > 1 else cause for cause, number in causes.items())  # noqa: RUF001
     if text:
-        yield Span(text, Role.NOTICE)
-        if not wide:
-            yield Span(f" ({format_tokens(turn.rewritten)})", Role.FAINT)
-    elif turn.compactions:
-        yield Span("(compaction)", Role.FAINT)
+        cost = [Span(f" ({format_tokens(turn.rewritten)})", Role.FAINT)] if with_cost else []
+        return [Span(text, Role.NOTICE), *cost]
+    return [Span("(compaction)", Role.FAINT)] if turn.compactions else []
 
 
 def _describe_cause(cache_break: CacheBreak) -> str:
@@ -222,7 +253,8 @@ def _filling_lines(context: Context, width: int, *, everything: bool) -> Iterato
         share = size / context.window if context.window else 0.0
         padded = cut_line((Span(name),), widest)[0].text
         yield [
-            Span(f"{padded}{' ' * (widest - display_width(padded))}  {size:>9,}  {format_percent(share):>4}  "),
+            Span(f"{padded}{' ' * (widest - display_width(padded))}"),
+            Span(f"  {format_tokens(size):>6}  {format_percent(share):>4}  "),
             Span(padded_bar(share, room), Role.AGENT),
             Span(f"  {_describe_evidence(size, measured)}", Role.FAINT),
         ]
@@ -238,4 +270,4 @@ def _significant_parts(filling: Sequence[ContextPart], window: int) -> Iterator[
 def _describe_evidence(size: int, measured: int) -> str:
     if measured == size:
         return "measured"
-    return f"{measured / size:.0%} measured" if measured * 100 >= size else "estimate"
+    return f"{format_percent(measured / size)} measured" if measured * 100 >= size else "estimate"

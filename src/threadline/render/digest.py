@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from threadline.model.digest import Digest, DigestCause, DigestProject, DigestSession, PeriodUnit, WorkDone
+from threadline.model.insight.digest import Digest, DigestCause, DigestProject, DigestSession, PeriodUnit, WorkDone
 from threadline.model.ledger import Sum
 from threadline.model.text import count, format_amount, format_percent, format_tokens
 from threadline.model.times import in_zone
@@ -216,7 +216,7 @@ def _notes(digest: Digest) -> Iterator[str]:
         " more than 10 minutes; sessions at the same time count once."
     )
     if any(cause.estimated for cause in (*digest.causes, *digest.waste)):
-        error = f" Estimates differ by {digest.error:.0%} on average." if digest.error is not None else ""
+        error = f" Estimates differ by {format_percent(digest.error)} on average." if digest.error is not None else ""
         yield f"~ marks amounts that depend on estimated sizes.{error}"
     if digest.waste:
         yield "Avoidable costs may overlap, so their sum is not a saving."

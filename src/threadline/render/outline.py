@@ -494,13 +494,18 @@ def _remove_tags(text: str, name: str) -> str:
 def _system_items(entry: SystemEntry) -> Iterator[Item]:
     make_items = _SYSTEM_SUBTYPES.get(entry.subtype or "")
     if make_items is None:
-        yield NoticeItem(entry, (entry.subtype or "notice").replace("_", " "), _entry_text(entry), quiet=not entry.text)
+        yield NoticeItem(entry, _notice_label(entry), _entry_text(entry), quiet=not entry.text)
     else:
         yield from make_items(entry)
 
 
 def _quiet_notice(entry: SystemEntry) -> Iterator[Item]:
-    yield NoticeItem(entry, (entry.subtype or "").replace("_", " "), _entry_text(entry), quiet=True)
+    yield NoticeItem(entry, _notice_label(entry), _entry_text(entry), quiet=True)
+
+
+def _notice_label(entry: SystemEntry) -> str:
+    subtype = entry.subtype or "notice"
+    return _NOTICE_LABELS.get(subtype, subtype.replace("_", " "))
 
 
 def _local_command_items(entry: SystemEntry) -> Iterator[Item]:
@@ -511,6 +516,7 @@ def _api_error_items(entry: SystemEntry) -> Iterator[Item]:
     yield FailureItem(entry, entry.api_error_text)
 
 
+_NOTICE_LABELS = {"bridge_status": "Remote control", "informational": "Notice"}
 _SYSTEM_SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
     "api_error": _api_error_items,
     "local_command": _local_command_items,

@@ -39,12 +39,12 @@ STATISTICS_CAVEAT = (
 )
 
 
-def reconciliation_lines(usage: ReportedUsage, *, swept: bool = True) -> list[str]:
+def reconciliation_lines(usage: ReportedUsage) -> list[str]:
     """Sentences about reported costs and their differences from computed costs, one per line.
 
-    `swept`: include days whose transcripts were deleted and that only the statistics still list.
+    They include days whose transcripts were deleted, and that only the statistics still list.
     """
-    return [*_summary_lines(usage), *(_deleted_day_lines(usage) if swept else ())]
+    return [*_summary_lines(usage), *_deleted_day_lines(usage)]
 
 
 def reported_session_lines(session: ReportedSession) -> list[str]:

@@ -16,7 +16,14 @@ from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.ledger import Sum
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
-from threadline.model.text import count, format_duration, format_time, replace_surrogates, short_model_name
+from threadline.model.text import (
+    count,
+    format_duration,
+    format_time,
+    format_token_change,
+    replace_surrogates,
+    short_model_name,
+)
 from threadline.model.times import zone_name
 from threadline.render.call_text import changed_lines
 from threadline.render.items import PlacedItem, place_items
@@ -388,8 +395,8 @@ class _MarkdownRenderer:
         compaction_item: Any = item.item
         compaction = compaction_item.compaction
         what = "Old results cleared" if compaction.kind is CompactionKind.MICRO else "Compacted"
-        sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
-        tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
+        sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
+        tokens = f" · {sizes}" if sizes else ""
         yield "---"
         yield ""
         yield f"*{what}{f' ({escape_markdown(compaction.trigger)})' if compaction.trigger else ''}{tokens}*"

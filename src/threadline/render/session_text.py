@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from threadline.model.calls import Outcome
 from threadline.model.ledger import SessionCosts
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
-from threadline.model.text import count, format_time, short_model_name
+from threadline.model.text import count, format_time, format_token_change, short_model_name
 from threadline.model.times import in_zone, zone_name
 from threadline.render.call_text import OUTCOME_MARKS, call_body, call_line
 from threadline.render.items import leading_entries
@@ -314,8 +314,8 @@ class _TextRenderer:
         micro = compaction.kind is CompactionKind.MICRO
         what = "old results cleared" if micro else "compacted"
         how = f" ({compaction.trigger})" if compaction.trigger else ""
-        sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
-        tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
+        sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
+        tokens = f" · {sizes}" if sizes else ""
         yield labelled_rule(
             (Span(what + how + tokens, Role.NOTICE),), width, line="─" if micro else "═", role=Role.NOTICE
         )
@@ -457,8 +457,8 @@ def _compaction_line(item: CompactionItem, width: int) -> Spans:
     compaction = item.compaction
     what = "old results cleared" if compaction.kind is CompactionKind.MICRO else "compacted"
     how = f" ({compaction.trigger})" if compaction.trigger else ""
-    sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
-    tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
+    sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
+    tokens = f" · {sizes}" if sizes else ""
     return _signed_line("═", what + how + tokens, Role.NOTICE, width)
 
 

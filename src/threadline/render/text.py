@@ -358,6 +358,42 @@ def cut_line(spans: Iterable[Span], width: int) -> Spans:
     return tuple(line)
 
 
+def fit_columns(widths: Mapping[str, int], drop: Iterable[str], room: int, *, gap: int = 2) -> list[str]:
+    """Return the names of the columns that fit, dropping as many of `drop` as necessary, the first ones first.
+
+    >>> fit_columns({"time": 16, "size": 8, "title": 20}, ["size", "time"], 40)
+    ['time', 'title']
+    """
+    fitting = dict(widths)
+    for name in drop:
+        if sum(fitting.values()) + gap * len(fitting) <= room:
+            break
+        fitting.pop(name, None)
+    return list(fitting)
+
+
+def dropped_note(names: Sequence[str]) -> str:
+    """Say which columns a narrow table leaves out."""
+    return f"Not shown at this width: {', '.join(filter(None, names))}. Use a wider terminal or --json."
+
+
+def fit_facts(facts: Iterable[tuple[str, int]], room: int) -> str:
+    """Join facts, without the least important ones if there is too little room.
+
+    Each fact has a rank. Those with the highest rank are dropped first, and those with rank 0 never.
+
+    >>> fit_facts([("3 calls", 2), ("$4.20", 1), ("09:30", 0)], 15)
+    '$4.20 · 09:30'
+    """
+    fitting = [fact for fact in facts if fact[0]]
+    while True:
+        text = " · ".join(fact for fact, _rank in fitting)
+        last = max(fitting, key=lambda fact: fact[1], default=("", 0))
+        if display_width(text) <= room or not last[1]:
+            return text
+        fitting.remove(last)
+
+
 def labelled_rule(label: Spans, width: int, *, line: str = "─", role: Role = Role.FAINT) -> Spans:
     """A horizontal rule with a label near its start."""
     shown = cut_line(label, max(_MIN_WIDTH, width - 6))
@@ -365,12 +401,12 @@ def labelled_rule(label: Spans, width: int, *, line: str = "─", role: Role = R
     return (Span(line * 2 + " ", role), *shown, Span(" " + line * rest, role))
 
 
-def describe_cost(total: Sum) -> str:
-    """The cost, with the number of charges that have no known price."""
+def describe_cost(total: Sum, *, exact: bool = False) -> str:
+    """The cost, with the number of charges that have no known price. `exact` shows all digits."""
     if total.amount is None:
         return "amount unknown" if total.charges else "nothing spent"
     unpriced = f", not including {count(total.unpriced, 'charge')} without a known price" if total.unpriced else ""
-    return f"{format_amount(total.amount)}{unpriced}"
+    return f"{format_amount(total.amount, exact=exact)}{unpriced}"
 
 
 def describe_tokens(total: Sum) -> str:

@@ -12,7 +12,14 @@ from msgspec import Struct
 from threadline.model.calls import Call, Outcome
 from threadline.model.ledger import SessionCosts, Sum
 from threadline.model.session import Agent, Branch, Compaction, Session, Turn
-from threadline.model.text import count, count_agents, format_amount, format_duration, format_time
+from threadline.model.text import (
+    count,
+    count_agents,
+    format_amount,
+    format_duration,
+    format_time,
+    format_token_change,
+)
 from threadline.model.times import zone_name
 from threadline.render.session_facts import (
     NO_TRANSCRIPT,
@@ -32,6 +39,7 @@ from threadline.render.text import (
     act_sign,
     cut_line,
     display_width,
+    fit_facts,
     line_width,
     one_line,
     wrap,
@@ -52,15 +60,20 @@ _KIND_SIGNS: dict[str, tuple[str, Role]] = {
 }
 # Agents nested deeper than this are only counted.
 _MAX_DEPTH = 20
+# Facts are dropped from notes until a text has this much room.
+_MIN_TEXT = 24
 
 
 class TreeNode(Struct, frozen=True):
-    """One line of the tree: its kind, text, figures, note and children."""
+    """One line of the tree: its kind, text, figures, note and children.
+
+    A note is a text, or facts with ranks: `fit_facts` drops those with the highest rank if there is too little room.
+    """
 
     kind: str
     text: str
     figures: dict[str, Any] = {}
-    note: str = ""
+    note: str | tuple[tuple[str, int], ...] = ""
     children: tuple[TreeNode, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -80,7 +93,7 @@ def draw_tree(root: TreeNode, width: int, *, colour: bool = False) -> Iterator[s
     """The lines of a tree."""
     style = Style(colour=colour)
     yield style.line(cut_line((Span(root.text, Role.TITLE),), width))
-    for note in root.note.split("\n"):
+    for note in _note_text(root, width).split("\n"):
         yield from (style.line(line) for line in wrap((Span(note, Role.FAINT),), width))
     for line in _child_lines(root, "", width):
         yield style.line(line)
@@ -91,12 +104,17 @@ def _child_lines(node: TreeNode, indent: str, width: int) -> Iterator[Spans]:
         last = index == len(node.children) - 1
         sign, role = _node_sign(child)
         before = (Span(indent + ("└─ " if last else "├─ "), Role.FAINT), Span(sign + " ", role))
-        note = f"  {child.note}" if child.note else ""
+        facts = _note_text(child, width - line_width(before) - _MIN_TEXT - 2)
+        note = f"  {facts}" if facts else ""
         room = max(12, width - line_width(before) - len(note))
         text = one_line(child.text, room)
         # Notes are aligned at the right.
         yield cut_line((*before, Span(text), Span(" " * (room - display_width(text))), Span(note, Role.FAINT)), width)
         yield from _child_lines(child, indent + ("   " if last else "│  "), width)
+
+
+def _note_text(node: TreeNode, room: int) -> str:
+    return node.note if isinstance(node.note, str) else fit_facts(node.note, room)
 
 
 def _node_sign(node: TreeNode) -> tuple[str, Role]:
@@ -262,15 +280,17 @@ def _call_counts(calls: list[Call]) -> dict[str, Any]:
     return {"calls": len(calls), "failed": sum(outcomes.values()), "outcomes": outcomes}
 
 
-def _node_note(when: str, calls: list[Call], took: str, status: str = "", cost: str = "") -> str:
+def _node_note(
+    when: str, calls: list[Call], took: str, status: str = "", cost: str = ""
+) -> tuple[tuple[str, int], ...]:
+    """The facts of a turn or agent, with their ranks."""
     call_count = count(len(calls), "call") if calls else ""
     outcomes: dict[str, int] = _call_counts(calls)["outcomes"]
     failed = ", ".join(count(number, *_FAILURE_WORDS[Outcome(outcome)]) for outcome, number in outcomes.items())
-    return " · ".join(part for part in (call_count, failed, cost, took, when, status) if part)
+    return (call_count, 3), (failed, 1), (cost, 0), (took, 2), (when, 0), (status, 0)
 
 
 def _compaction_node(compaction: Compaction) -> TreeNode:
-    sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
     figures = {
         "how": str(compaction.kind),
         "trigger": compaction.trigger,
@@ -279,4 +299,4 @@ def _compaction_node(compaction: Compaction) -> TreeNode:
         "place": str(compaction.place),
     }
     text = f"compaction ({compaction.trigger or compaction.kind})"
-    return TreeNode("compaction", text, figures, f"{' → '.join(sizes)} tokens" if sizes else "")
+    return TreeNode("compaction", text, figures, format_token_change(compaction.tokens_before, compaction.tokens_after))

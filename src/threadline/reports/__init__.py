@@ -54,11 +54,13 @@ if TYPE_CHECKING:
     from threadline.reports.usage import (
         UsageReport,
         add_session_key,
+        agents_only_note,
         build_usage_report,
         find_deleted_days,
         is_day_within,
         price_digests,
         row_as_json,
+        sessions_without_main,
         usage_document,
         usage_notes,
     )
@@ -98,11 +100,13 @@ __getattr__ = lazy_exports(
         "usage": [
             "UsageReport",
             "add_session_key",
+            "agents_only_note",
             "build_usage_report",
             "find_deleted_days",
             "is_day_within",
             "price_digests",
             "row_as_json",
+            "sessions_without_main",
             "usage_document",
             "usage_notes",
         ],

@@ -15,87 +15,43 @@ from typing import Any, Literal
 
 from threadline.account import Calendar, Ledger, sum_of
 from threadline.errors import BadQuery
-from threadline.model.ledger import NO_TIME, BurnRate, Charge, Projection, Sum, UsageWindow, WindowLimit
+from threadline.model.ledger import BurnRate, Charge, Projection, Sum, UsageWindow, WindowLimit
 
 ReportName = Literal["daily", "weekly", "monthly", "session", "blocks"]
 REPORT_NAMES: tuple[ReportName, ...] = ("daily", "weekly", "monthly", "session", "blocks")
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 Json = dict[str, Any]
-_PeriodFunction = Callable[[Charge], str]
 _PERIOD_FIELDS = {"daily": "date", "weekly": "week", "monthly": "month"}
 _NO_SESSION = "unknown"
 
 
-def ccusage_report(
-    ledger: Ledger,
-    report: ReportName,
-    *,
-    zone: tzinfo = UTC,
-    order: Literal["asc", "desc"] = "asc",
-    start_of_week: str = "monday",
-    by_project: bool = False,
-    now: datetime | None = None,
-) -> Json:
-    """Return what `ccusage REPORT --json` would print for this ledger.
-
-    `start_of_week` is `monday` in `ccusage weekly` of version 20, and `sunday` in earlier ones. `by_project` groups the
-    rows by project, like its `--instances`. Sessions are sorted by cost, whatever `order` says.
+def ccusage_report(ledger: Ledger, report: ReportName, *, zone: tzinfo = UTC, now: datetime | None = None) -> Json:
+    """Return what `ccusage REPORT --json` would print for this ledger. Weeks begin on Monday, as in its version 20.
 
     Raises:
-        BadQuery: there is no such report or weekday.
+        BadQuery: there is no such report.
     """
     if report == "blocks":
-        return ccusage_blocks(ledger.windows(now=now or datetime.now(UTC)), order=order)
+        return ccusage_blocks(ledger.windows(now=now or datetime.now(UTC)))
     if report == "session":
         rows = _session_rows(ledger)
         return {"session": rows, "sessions": rows, "totals": _totals(ledger)}
     if report not in _PERIOD_FIELDS:
         raise BadQuery(f"Unknown ccusage report {report!r}. Use {', '.join(REPORT_NAMES)}.")
-    period = _period_function(report, Calendar(zone), start_of_week)
-    if by_project:
-        by_folder = _group_by(ledger, _project_folder)
-        projects: Any = {
-            name: [{**row, "project": name} for row in _period_rows(by_folder[name], report, period, order)]
-            for name in sorted(by_folder)
-        }
-        return {"projects": projects, "totals": _totals(ledger)}
-    return {report: _period_rows(ledger, report, period, order), "totals": _totals(ledger)}
+    calendar = Calendar(zone)
+    period = {"daily": calendar.day, "weekly": calendar.week, "monthly": calendar.month}[report]
+    by_period = _group_by(ledger, lambda charge: period(charge.owner.time))
+    rows = [_period_row(report, name, by_period[name]) for name in sorted(by_period)]
+    return {report: rows, "totals": _totals(ledger)}
 
 
-def _period_function(report: str, calendar: Calendar, start_of_week: str) -> _PeriodFunction:
-    """Return a function that returns the row a charge belongs to."""
-    if report == "daily":
-        return lambda charge: calendar.day(charge.owner.time)
-    if report == "monthly":
-        return lambda charge: calendar.month(charge.owner.time)
-    if start_of_week not in WEEKDAYS:
-        raise BadQuery(f"{start_of_week!r} is not a day of the week. Use {', '.join(WEEKDAYS)}.")
-    start = WEEKDAYS.index(start_of_week)
-
-    def week(charge: Charge) -> str:
-        day = calendar.day(charge.owner.time)
-        if day == NO_TIME:
-            return day
-        date = datetime.fromisoformat(day).date()
-        back = (date.weekday() - start) % len(WEEKDAYS)
-        return date.fromordinal(max(1, date.toordinal() - back)).isoformat()
-
-    return week
-
-
-def _period_rows(charges: Iterable[Charge], report: str, period: _PeriodFunction, order: str) -> list[Json]:
-    by_period = _group_by(charges, period)
-    names = sorted(by_period, reverse=order == "desc")
-    return [
-        {
-            _PERIOD_FIELDS[report]: name,
-            "period": name,
-            "agent": "all",
-            **_usage_fields(by_period[name]),
-            "metadata": {"agents": ["claude"]},
-        }
-        for name in names
-    ]
+def _period_row(report: str, name: str, charges: Sequence[Charge]) -> Json:
+    return {
+        _PERIOD_FIELDS[report]: name,
+        "period": name,
+        "agent": "all",
+        **_usage_fields(charges),
+        "metadata": {"agents": ["claude"]},
+    }
 
 
 def _session_rows(ledger: Iterable[Charge]) -> list[Json]:

@@ -18,13 +18,13 @@ from threadline.account import (
     with_origin,
 )
 from threadline.errors import Error
-from threadline.find import drop_shared_transcripts, look
+from threadline.find import TranscriptProjects, drop_shared_transcripts, look
 from threadline.find import homes as all_homes
 from threadline.model.homes import Found, Home, Homes, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.usage import INLINE_AGENT, Origin, Sighting, TranscriptSightings
 from threadline.parallel import map_transcripts
-from threadline.parse import LineNumbers, read_agent_meta, read_sightings
+from threadline.parse import LineNumbers, named_session, read_agent_meta, read_sightings
 
 
 def read_ledger(
@@ -80,13 +80,13 @@ def _placed_sightings(
     agents: AgentResults,
     progress: Callable[[int], None] | None,
 ) -> Iterator[list[Sighting]]:
-    projects = {(home.home, project.folder): project.name for home in found for project in home.projects}
+    projects = TranscriptProjects(found, lambda agent: named_session(agent.path))
     ranks = Homes(home.home for home in found).ranks()
     for transcript, sightings in read:
         if sightings.problem is not None:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, sightings.problem, recovered=False))
-        project = projects.get((transcript.home, transcript.folder), transcript.folder)
+        project = projects.name_of(transcript)
         lines = LineNumbers(os.fspath(transcript.path))
         agents.add(sightings, transcript, project, lines)
         yield with_origin(sightings, transcript, project, lines, ranks.get(str(transcript.home.path), 0))

@@ -102,10 +102,10 @@ def _lines_of_charge(charge: Charge, read: _TranscriptLines, problems: list[Prob
     places = [(sighting, offset) for sighting in _owner_first(charge) for offset in sighting.offsets]
     all_counts = [_line_counts(charge, sighting, offset, read) for sighting, offset in places]
     same = len({(counts.sent, counts.output) if counts is not None else None for counts in all_counts}) == 1
-    marked = False
+    has_counted = False
     for (sighting, offset), counts in zip(places, all_counts, strict=True):
-        is_counted = not marked and _is_counted(charge, sighting, offset)
-        marked |= is_counted
+        is_counted = not has_counted and _is_counted(charge, sighting, offset)
+        has_counted |= is_counted
         if charge.part and not is_counted:
             continue
         origin = sighting.origin
@@ -398,7 +398,7 @@ def why_counted(charge: Charge, lines: int, *, same: bool = False) -> str:
         return "the only line"
     reason = f"the most complete of {lines} lines"
     if same:
-        reason = f"all {lines} lines are equal" if lines > 2 else "both lines are equal"  # noqa: PLR2004 - both
+        reason = f"all {lines} lines have the same counts" if lines > 2 else "both lines have the same counts"  # noqa: PLR2004 - both
     is_copy = charge.counted.origin.transcript != charge.owner.origin.transcript
     return f"{reason}, though it is a copy" if is_copy else reason
 
@@ -409,7 +409,9 @@ def why_not_counted(charge: Charge, sighting: Sighting, counts: LineCounts) -> s
     where = _copy_relation(charge, sighting)
     if where and less:
         return f"{where}; {less}"
-    return f"{where}, with the same counts" if where == _ORIGINAL else where or less or "has the same counts"
+    return (
+        f"{where}, with the same counts" if where == _ORIGINAL else where or less or "same counts as the counted line"
+    )
 
 
 def _count_difference(charge: Charge, counts: LineCounts) -> str:
@@ -441,8 +443,7 @@ def _copy_relation(charge: Charge, sighting: Sighting) -> str:
     if origin.side:
         return f"a copy that side agent {origin.agent} began with"
     if origin.session != charge.session:
-        way = "a fork, session" if origin.forked else "session"
-        return f"a copy in {way} {_short_id(origin.session)}"
+        return f"a copy in session {_short_id(origin.session)}"
     return f"a copy in agent {origin.agent}" if origin.agent else "a copy in another transcript of the session"
 
 

@@ -18,7 +18,7 @@ from threadline.errors import Error
 from threadline.model.homes import Found, SideFile, SideFileKind
 from threadline.model.ledger import Charge, Key, MissingAgent, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.text import count, join_some, plain_decimal
+from threadline.model.text import count, format_tokens, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache
 from threadline.parse import decode_fitting, decode_side_value, read_side_bytes
@@ -110,14 +110,26 @@ def build_usage_report(
     left_out = len({row.keys[names[0]] for row in others})
     report = UsageReport(ledger, Rows(rows.by, kept), total, zone, since, until, left_out, Sum.of(others))
     report = replace(report, prompts=getattr(extra.get("turn"), "prompts", {}))
-    return replace(report, agents_only=_sessions_without_main(ledger, found)) if "session" in names else report
+    return replace(report, agents_only=sessions_without_main(ledger.sessions, found)) if "session" in names else report
 
 
-def _sessions_without_main(ledger: Ledger, found: Iterable[Found]) -> tuple[str, ...]:
-    """Return the sessions of which only agents' transcripts exist; none if no home is given."""
+def sessions_without_main(sessions: Iterable[str], found: Iterable[Found]) -> tuple[str, ...]:
+    """Return those of the sessions of which only agents' transcripts exist; none if no home is given."""
     transcripts = [transcript for home in found for transcript in home.transcripts]
     mains = {str(transcript.session) for transcript in transcripts if transcript.is_main}
-    return tuple(sorted(ledger.sessions - mains)) if transcripts else ()
+    return tuple(sorted(set(sessions) - mains)) if transcripts else ()
+
+
+def agents_only_note(sessions: Sequence[str]) -> str:
+    """Explain why a report counts more sessions than the list; empty if there are no such sessions."""
+    if not sessions:
+        return ""
+    have, them = ("has", "it") if len(sessions) == 1 else ("have", "them")
+    names = join_some(session[:8] for session in sessions)
+    return (
+        f"{count(len(sessions), 'session')} {have} only transcripts of agents, so `threadline list` does not count"
+        f" {them}: {names}."
+    )
 
 
 def _sort_rows(rows: Rows, order: str, last: Mapping[_KeyPath, datetime]) -> list[Row]:
@@ -158,10 +170,13 @@ def _last_times(
 
 
 def _apply_limit(rows: Rows, limit: int | None, *, newest: bool) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    """Split rows into those shown and the others: the newest times are shown, or else the first groups."""
+    """Split rows into those shown and the others: the newest times, the hours that cost most, or the first groups."""
     values = list(dict.fromkeys(row.keys[rows.by[0]] for row in rows))
     if limit is None or len(values) <= limit:
         return rows.rows, ()
+    if newest and rows.by[0] == "hour":  # of the day: no hour is newer than another
+        sums = {value: Sum.of(row for row in rows if row.keys["hour"] == value) for value in values}
+        values.sort(key=lambda value: (sums[value].amount or 0, sums[value].tokens))
     chosen = set(values[-limit:] if newest else values[:limit])
     return (
         tuple(row for row in rows if row.keys[rows.by[0]] in chosen),
@@ -188,11 +203,8 @@ def usage_notes(report: UsageReport) -> Iterator[str]:
         yield "Claude Code reports whole sessions, so they are compared with the amounts of whole sessions."
     if (note := deleted_days_note(report.swept)) != "":
         yield note
-    if report.agents_only:
-        names = join_some(session[:8] for session in report.agents_only)
-        has, it = ("has", "it") if len(report.agents_only) == 1 else ("have", "them")
-        sessions = count(len(report.agents_only), "session")
-        yield f"{sessions} {has} no transcript but those of agents, so `threadline list` shows {it} last: {names}."
+    if note := agents_only_note(report.agents_only):
+        yield note
     if report.ledger.problems:
         transcripts = count(len(report.ledger.problems), "transcript")
         yield f"{transcripts} could not be read completely. What was spent there is missing."
@@ -209,7 +221,7 @@ def describe_missing_agents(agents: Sequence[MissingAgent]) -> str:
         return f"{text} {their.capitalize()} results do not report tokens."
     verb = "reports" if len(reported) == 1 else "report"
     who = f"{len(reported):,} of them {verb}" if len(agents) > 1 else "Its result reports"
-    return f"{text} {who} {count(sum(reported), 'token')}, a lower bound."
+    return f"{text} {who} {format_tokens(sum(reported))} tokens, a lower bound."
 
 
 def missing_agents_record(agents: Sequence[MissingAgent]) -> dict[str, Any]:
@@ -443,10 +455,11 @@ def deleted_days_note(days: Sequence[ReportedDay]) -> str:
     if not deleted:
         return ""
     dates = sorted(day.date for day in deleted)
+    which = f"{len(deleted):,} of the days from {dates[0]} to {dates[-1]}" if len(deleted) > 1 else str(dates[0])
     tokens = sum(day.total_tokens for day in deleted)
     messages = sum(day.messages for day in deleted)
     return (
-        f"Transcripts for {count(len(deleted), 'day')} ({dates[0]} to {dates[-1]}) have been deleted. Claude Code's "
-        f"statistics list {messages:,} messages and {tokens:,} tokens for those days, not included here. "
+        f"The transcripts of {which} have been deleted. Claude Code's "
+        f"statistics list {messages:,} messages and {format_tokens(tokens)} tokens for those days, not included here. "
         "See --mode both."
     )

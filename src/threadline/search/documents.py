@@ -54,6 +54,8 @@ _MAX_OPEN_FILES = 64
 # A call is a few entries before its result. Calls made at the same time, and progress, come in between.
 _MAX_LINES_BACK = 60
 _FIELDS_TO_READ = frozenset({"tool", "branch", "model", "version", "error", "tier"})
+_FIELDS_IN_BYTES = frozenset({"branch", "model", "version", "tier"})
+_PLAIN_VALUE = re.compile("[0-9A-Za-z._-]+")
 _PLAIN_WORD = re.compile("[0-9A-Za-z]{3,}")
 # Characters that match a plain letter if case is ignored.
 _FOLDING_LETTERS = tuple(letter.encode() for letter in "\u212a\u017f\u0130\u0131")
@@ -119,7 +121,7 @@ class DocumentReader:
         return self.full_document(row, entry) if entry is not None else None
 
     def _may_match(self, row: EntryRow) -> bool:
-        r"""Whether the bytes of an entry contain the literals of the regular expressions: far cheaper than decoding.
+        r"""Whether the bytes of an entry contain what every hit contains: far cheaper than decoding.
 
         A letter may also be written as `\u` and its number.
         """
@@ -247,8 +249,12 @@ def entries_around(index: Index, hit: Hit, count: int) -> tuple[list[Entry], lis
 
 
 def _required_bytes(query: Query) -> Iterator[bytes]:
-    """Letters and digits that the bytes of every hit contain: the literals of regular expressions."""
+    """What the bytes of every hit contain, in lower case: literals of regular expressions, and values of fields."""
     for term in query.of if isinstance(query, And) else (query,):
+        if isinstance(term, Is) and term.field in _FIELDS_IN_BYTES and term.value.isascii():
+            yield from (word.lower().encode() for word in _PLAIN_VALUE.findall(term.value))
+        if term == Has("error"):
+            yield b"error"
         if isinstance(term, Regex) and (term.field is None or term.field in TEXT_FIELDS):
             yield from (
                 word.lower().encode() for literal in required_literals(term) for word in _PLAIN_WORD.findall(literal)

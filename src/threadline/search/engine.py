@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from heapq import nlargest
 from itertools import islice
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from threadline.index import EntryRow, Index, extract_fields
 from threadline.model.places import Place
 from threadline.model.tables import Hit, Hits
-from threadline.model.text import count
+from threadline.model.text import count, format_duration
 from threadline.model.times import parse_timestamp, resolve_zone
 from threadline.search.documents import DeletedPrompt, DocumentReader, find_deleted_prompts, needs_reading
 from threadline.search.match import Document, SearchTimeout, TimeBudget, matches, snippet
@@ -33,6 +34,7 @@ from threadline.search.query import (
 )
 from threadline.search.ranking import Ranker, Sort, best_first_key, entry_filter, make_plan, newest_first_key
 from threadline.search.suggest import (
+    MOST_WORDS,
     explain_filters,
     find_partial_matches,
     join_clauses,
@@ -50,7 +52,7 @@ ROWS_PER_TRANSCRIPT = 20
 """How many entries of one transcript are examined, if no word says which are best."""
 MAX_ROWS = 20_000
 """How many are examined while the page is not full: one session can have thousands."""
-SOON_SECONDS = 1.0
+SOON_SECONDS = 2.0
 """How long entries are read for a page once something is found. A note then says that there may be more."""
 MAX_SECONDS = 10.0
 """How long entries are read if nothing is found, or if everything is asked for. After that, the search fails."""
@@ -144,7 +146,8 @@ def _with_suggestions(  # noqa: PLR0917 - the state of the search so far
         if limit is not None:
             hits = add_partial_matches(index, respelled.query if respelled is not None else query, hits, limit, now)
         if hits.hits:
-            return replace(hits, near=hits.near or respelled is not None)
+            is_as_typed = respelled is None
+            return replace(hits, near=hits.near or not is_as_typed, has_most_words=hits.has_most_words and is_as_typed)
         for suggestion in suggest_queries(index, query):
             similar = run(suggestion.query)
             if similar.hits:
@@ -168,15 +171,23 @@ def add_partial_matches(index: Index, query: Query, exact: Hits, limit: int, now
     by_session = {hit.session or hit.place.transcript: hit for hit in exact.hits}
     any_word = any_of((*words.texts, *words.beginnings))
     hits: list[Hit] = []
+    injected: set[str] = set()
+    has_most_words = False
     ranker = Ranker(index, entry_filter(index, query), "rank", now, ())
     with DocumentReader(index, all_of(words.filters)) as documents:
         for match in find_partial_matches(index, words, [hit for hit in exact.hits if not hit.gone], ranker):
             hit = by_session.pop(match.row.session or match.row.transcript, None)
             if hit is None and matches(all_of(words.filters), documents.indexed_document(match.row)):
                 hit = replace(
-                    _make_hit(index, any_word, match.row, 0, documents), score=round(match.score, 6), lacks=match.lacks
+                    _make_hit(index, any_word, match.row, _NO_FURTHER, documents),
+                    score=round(match.score, 6),
+                    lacks=match.lacks,
                 )
-            hits += [hit] if hit is not None else []
+            if hit is None or (hit.field == "injected" and hit.snippet in injected):
+                continue  # Claude Code adds the same text to many sessions
+            injected |= {hit.snippet} if hit.field == "injected" else set()
+            has_most_words = has_most_words or match.share >= MOST_WORDS
+            hits.append(hit)
             if len(hits) == limit:
                 break
     for at, hit in enumerate(exact.hits):
@@ -188,7 +199,7 @@ def add_partial_matches(index: Index, query: Query, exact: Hits, limit: int, now
     else:
         is_partial = any(hit.lacks for hit in hits)
         note = " ".join(filter(None, [exact.note, _SOME_PARTIAL_NOTE if is_partial else None])) or None
-    return replace(exact, hits=tuple(hits), note=note, near=not exact.hits)
+    return replace(exact, hits=tuple(hits), note=note, near=not exact.hits, has_most_words=has_most_words)
 
 
 def run_query(
@@ -232,13 +243,13 @@ def run_query(
             collector.add(_deleted_prompt_row(-number, prompt, ranker))
         if not phrases or deleted:
             collector.sort(best_first_key if is_ranked else newest_first_key)
+        is_incomplete = ranker.has_left_out or checker.is_cut_short
         hits = [
             _make_hit(index, expanded, row, more, documents)
             if row.entry_id > 0
             else _deleted_prompt_hit(expanded, row, more, deleted[-row.entry_id - 1])
-            for row, more in collector.best(limit, ranked=is_ranked)
+            for row, more in collector.best(limit, ranked=is_ranked, is_incomplete=is_incomplete)
         ]
-    is_incomplete = ranker.has_left_out or checker.is_cut_short
     result = Hits(
         tuple(hits),
         collector.total,
@@ -278,8 +289,8 @@ class _RowChecker:
         """The note for a search that was cut short."""
         read = count(len(self.examined), "entry was", "entries were")
         return (
-            f"Results may be incomplete: {read} read in {self._seconds:.1f} s. Add a word, or a field such as project:"
-            " or since:7d, or allow more time with --timeout."
+            f"Results may be incomplete: {read} read in {format_duration(self._seconds)}."
+            " Add a word, or a field such as project: or since:7d."
         )
 
     def matching(self, rows: Iterable[EntryRow]) -> Iterator[EntryRow]:
@@ -322,6 +333,16 @@ class _RowChecker:
             return False
 
 
+class _FurtherRows(NamedTuple):
+    """How many more entries of a session match, or at least that many."""
+
+    number: int
+    at_least: bool
+
+
+_NO_FURTHER = _FurtherRows(0, at_least=False)
+
+
 class _HitCollector:
     """The rows that match, without copies, grouped by session."""
 
@@ -331,6 +352,7 @@ class _HitCollector:
         self._rows: list[EntryRow] = []
         self._copies: dict[tuple[str, str], int] = {}
         self._sessions: set[object] = set()
+        self._partly_taken: set[object] = set()
         self.is_complete = True
         """Whether all matching rows were taken."""
         self.has_every_session = True
@@ -362,6 +384,7 @@ class _HitCollector:
                 newest[group] = max(newest.get(group, 0.0), -newest_first_key(row)[0])
                 if limit is not None and number >= (limit if self._every else ROWS_PER_TRANSCRIPT):
                     self.is_complete = False
+                    self._partly_taken |= set() if self._every else {group}
                     break
 
     def _is_full(self, newest: dict[object, float], limit: int, last: float) -> bool:
@@ -396,15 +419,22 @@ class _HitCollector:
     def _group(self, row: EntryRow) -> object:
         return row.entry_id if self._every else (row.session or row.transcript)
 
-    def best(self, limit: int | None, *, ranked: bool) -> list[tuple[EntryRow, int]]:
-        """The first row of each session, and how many more it has. By rank, those add a little to its score."""
+    def best(self, limit: int | None, *, ranked: bool, is_incomplete: bool) -> list[tuple[EntryRow, _FurtherRows]]:
+        """The first row of each session, and how many more it has. By rank, those add a little to its score.
+
+        `is_incomplete` says that some matching rows were never offered.
+        """
         groups: dict[object, list[EntryRow]] = {}
         for row in self._rows:
             groups.setdefault(self._group(row), []).append(row)
         sessions = list(groups.values())
         if ranked:
             sessions.sort(key=_session_score, reverse=True)
-        return [(rows[0], len(rows) - 1) for rows in sessions[:limit]]
+        is_minimum = not self._every and (is_incomplete or not self.has_every_session)
+        return [
+            (rows[0], _FurtherRows(len(rows) - 1, is_minimum or self._group(rows[0]) in self._partly_taken))
+            for rows in sessions[:limit]
+        ]
 
 
 def _session_score(rows: list[EntryRow]) -> float:
@@ -417,7 +447,7 @@ def _original_first_key(row: EntryRow) -> tuple[bool, int]:
     return not row.is_own, row.entry_id
 
 
-def _make_hit(index: Index, query: Query, row: EntryRow, more: int, documents: DocumentReader) -> Hit:
+def _make_hit(index: Index, query: Query, row: EntryRow, more: _FurtherRows, documents: DocumentReader) -> Hit:
     entry = documents.entry(row)
     shown = snippet(query, extract_fields(entry) if entry is not None else {})
     return Hit(
@@ -433,8 +463,9 @@ def _make_hit(index: Index, query: Query, row: EntryRow, more: int, documents: D
         shown.text,
         shown.highlights,
         None,
-        more,
+        more.number,
         kept=index.is_kept(row.transcript),
+        at_least=more.at_least,
     )
 
 
@@ -459,7 +490,7 @@ def _deleted_prompt_row(entry_id: int, deleted: DeletedPrompt, ranker: Ranker) -
     return row._replace(score=ranker.score_deleted_prompt(row)) if ranker.is_by_rank else row
 
 
-def _deleted_prompt_hit(query: Query, row: EntryRow, more: int, deleted: DeletedPrompt) -> Hit:
+def _deleted_prompt_hit(query: Query, row: EntryRow, more: _FurtherRows, deleted: DeletedPrompt) -> Hit:
     shown = snippet(query, {"prompt": deleted.document.prompt})
     return Hit(
         deleted.place,
@@ -474,8 +505,9 @@ def _deleted_prompt_hit(query: Query, row: EntryRow, more: int, deleted: Deleted
         shown.text,
         shown.highlights,
         None,
-        more,
+        more.number,
         gone=True,
+        at_least=more.at_least,
     )
 
 

@@ -49,7 +49,7 @@ CHUNK_OVERLAP = 512
 
 _CHUNK_EDGE = 64
 _MAX_PARTS = 64
-# Python's engine tries one way to match after the other. It is used if a position has at most so many.
+# Python's engine tries one way to match after another. It is used if a position has at most this many.
 _MAX_PATHS = CHUNK_CHARS * 32
 _TOO_MANY_PATHS = _MAX_PATHS + 1
 # Ignoring case, Python treats a dotless i as an i. Full text does not, and both have to agree.

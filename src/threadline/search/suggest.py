@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, tzinfo
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import islice
 from os.path import commonprefix
 
@@ -58,6 +59,10 @@ _ANYWHERE_WEIGHT = _TIERS[-1][1]
 _ADJACENT_WEIGHT = 1.35
 _SAID_WEIGHT = 1.3
 _MAX_PER_TIER = 400
+MOST_WORDS = 2 / 3
+"""The share of a query's words, weighted by how rare they are, that is most of them."""
+_MIN_SHARE = 0.3
+"""Sessions that contain less of the query are left out, if others contain more."""
 _COMMON_COUNT = 20_000
 _REPEATED_KIND = "last-prompt"
 _REPETITION_WEIGHT = 0.1
@@ -87,11 +92,15 @@ class QueryWords(Struct, frozen=True):
 
 
 class PartialMatch(Struct, frozen=True):
-    """A session, represented by its best entry, with the words that this entry lacks."""
+    """A session, represented by its best entry, with the words that this entry lacks.
+
+    `share` is how much of the query the whole session contains, from 0 to 1; rare words weigh more.
+    """
 
     row: EntryRow
     score: float
     lacks: tuple[str, ...]
+    share: float
 
 
 def query_words(query: Query) -> QueryWords | None:
@@ -111,7 +120,10 @@ def query_words(query: Query) -> QueryWords | None:
 def find_partial_matches(
     index: Index, words: QueryWords, exact: Sequence[Hit], ranker: Ranker
 ) -> Iterator[PartialMatch]:
-    """The sessions that contain all or most of the words, best first; those of exact hits are among them."""
+    """The sessions that contain all or most of the words, best first; those of exact hits are among them.
+
+    If no session contains most of them, those that contain any.
+    """
     matcher = _PartialMatcher(index, ranker)
     for number, match in enumerate(_word_expressions(words.texts, word_lookup(index))):
         matcher.add_word(number, match)
@@ -122,12 +134,16 @@ def find_partial_matches(
         weight = _WEIGHTS.get(TEXT_FIELDS.get(hit.field or "", ""), _ANYWHERE_WEIGHT)
         matcher.add_full_match(hit.entry_id, weight)
     shown: set[tuple[str, str]] = set()
-    for score, entry_id in matcher.scored_sessions():
+    sessions = matcher.scored_sessions()
+    min_share = _MIN_SHARE if any(share >= _MIN_SHARE for _score, _entry_id, share in sessions) else 0.0
+    for score, entry_id, share in sessions:
+        if share < min_share:
+            continue
         for row in ranker.rows([entry_id]):
             copy = (row.uuid or str(entry_id), row.kind)
             if copy not in shown:
                 shown.add(copy)
-                yield PartialMatch(row, score, tuple(map(str, matcher.lacking(entry_id, words.texts))))
+                yield PartialMatch(row, score, tuple(map(str, matcher.lacking(entry_id, words.texts))), share)
 
 
 def _word_expressions(texts: Sequence[Text], is_known: Callable[[str], bool]) -> Iterator[str]:
@@ -168,8 +184,8 @@ class _PartialMatcher:
         weights = self._weights[entry_id]
         weights.update((number, max(weight, weights.get(number, 0.0))) for number in self._rarity)
 
-    def scored_sessions(self) -> list[tuple[float, int]]:
-        """The score of each session and its best entry, best first."""
+    def scored_sessions(self) -> list[tuple[float, int, float]]:
+        """The score of each session, its best entry and the share of the words it contains, best first."""
         sessions: dict[object, list[EntryFacts]] = defaultdict(list)
         for facts in self._entries.facts(self._weights.keys()):
             sessions[facts.session].append(facts)
@@ -179,8 +195,11 @@ class _PartialMatcher:
         """The words that an entry does not contain."""
         return (text for number, text in enumerate(texts) if number not in self._weights[entry_id])
 
-    def _score_session(self, entries: list[EntryFacts]) -> tuple[float, int]:
-        """The score of a session, half by the best place of each word, half by the entry that contains most words."""
+    def _score_session(self, entries: list[EntryFacts]) -> tuple[float, int, float]:
+        """The score of a session, its best entry, and the share of the words that it contains.
+
+        The score depends half on the best place of each word, half on the entry that contains most words.
+        """
         best_weights: dict[int, float] = {}
         occurrences: dict[int, int] = defaultdict(int)
         best_sum, most_words, best_entry = 0.0, -1.0, entries[0]
@@ -204,7 +223,14 @@ class _PartialMatcher:
         spread += _REPETITION_WEIGHT * repetition
         share = sum(self._rarity[number] for number in best_weights) / (sum(self._rarity.values()) or 1.0)
         recency = self._ranker.recency.of(best_entry.timestamp)
-        return (spread + best_sum) / 2 * share * recency, best_entry.entry_id
+        return (spread + best_sum) / 2 * share * recency, best_entry.entry_id, share * self._known_share
+
+    @cached_property
+    def _known_share(self) -> float:
+        """The share of the words that any entry contains. The others weigh as much as the rarest possible word."""
+        known = sum(self._rarity.values())
+        unknown = math.log(1 + self._total) * sum(not rarity for rarity in self._rarity.values())
+        return known / ((known + unknown) or 1.0)
 
     def _word_weights(self, facts: EntryFacts) -> dict[int, float]:
         """The weights of the words in an entry. The title field of a `last-prompt` is ignored: it repeats a prompt."""

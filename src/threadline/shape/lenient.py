@@ -1,8 +1,8 @@
 """Build structs from JSON values that do not quite match, and decode JSON that strict decoders reject.
 
-`fit` keeps what matches a type, leaves the rest at its
-default, and reports each mismatch with its JSON path. A converter is built once per type and follows the structure of
-the type, not of the value, so a deeply nested value in an `Any` field costs nothing.
+`fit` keeps what matches a type, leaves the rest at its default, and reports each mismatch with its JSON path. A
+converter is built once per type and follows the structure of the type, not of the value, so a deeply nested value in an
+`Any` field costs nothing.
 
 The fast decoder rejects lone surrogates, NaN, numbers out of range, raw control characters and invalid UTF-8.
 `lenient_loads` accepts them all with the standard library's scanner and lists what it had to repair.

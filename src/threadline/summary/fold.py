@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +14,7 @@ from threadline.errors import Error
 from threadline.model.attachments import EnvironmentSnapshot
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import (
+    CHAIN_TYPES,
     AssistantEntry,
     AttachmentEntry,
     ChainEntry,
@@ -170,14 +170,14 @@ class SummaryFold:
     def add(self, entry: Entry) -> None:
         """Add the next entry."""
         self.state.entries += 1
-        if not isinstance(entry, ChainEntry):
+        if type(entry) not in CHAIN_TYPES:
             self._add_other(entry)
-        elif entry.is_agent:
-            self._add_inline_agent(entry)
+        elif entry.is_agent:  # type: ignore[attr-defined] # as all of these types have
+            self._add_inline_agent(entry)  # type: ignore[arg-type]
         else:
             if self._entry_hashes is not None:
                 self._entry_hashes.append(hash(entry.uuid))
-            self._add_main(entry)
+            self._add_main(entry)  # type: ignore[arg-type]
 
     def _add_other(self, entry: Entry) -> None:
         """An entry outside of the conversation: a title, or an operation on the queue of prompts."""
@@ -302,8 +302,6 @@ def _hash_text(text: str) -> bytes:
     return blake2b(normalise_spaces(text).encode(errors="surrogatepass"), digest_size=12).digest()
 
 
-# The first prompt is among the first entries.
-_TITLE_HEAD_ENTRIES = 200
 # Titles, last prompts and summaries may be anywhere, and are found by their bytes.
 _TITLE_MARKER, _OTHER_MARKERS = b'-title"', (b'"last-prompt"', b'"summary"')
 
@@ -323,12 +321,7 @@ def read_session_titles(found: Iterable[Found], sessions: Collection[str]) -> di
 
 
 def _read_title(transcript: Transcript, links: SummaryLinks) -> str:
-    head: list[Entry] = []
-    titles: list[Entry] = []
-    with suppress(Error):
-        head += islice(entries(transcript.path), _TITLE_HEAD_ENTRIES)
-        titles += _title_entries(transcript)
-    title = title_from_parts(head, titles)
+    title = title_from_parts(_read_entries(transcript), _title_entries(transcript))
     if not can_summary_replace(title.source) or not links.summaries:
         return title.text
     named = find_named_entries(transcript, {ref.leaf for ref in links.summaries})
@@ -337,13 +330,20 @@ def _read_title(transcript: Transcript, links: SummaryLinks) -> str:
     return shorten_title(text) if text else title.text
 
 
+def _read_entries(transcript: Transcript) -> Iterator[Entry]:
+    """Yield the entries of a transcript, as far as it can be read."""
+    with suppress(Error):
+        yield from entries(transcript.path)
+
+
 def _title_entries(transcript: Transcript) -> Iterator[Entry]:
-    """Yield the titles, last prompts and summaries of a transcript."""
+    """Yield the titles, last prompts and summaries of a transcript, as far as it can be read."""
     place = Place(str(transcript.path))
-    for match in find_lines(transcript.path, _TITLE_MARKER):
-        others = (line for marker in _OTHER_MARKERS for line in find_lines_in_block(match.block, marker))
-        for line in (*match.lines, *others):
-            with suppress(ValueError, RecursionError):  # a line that the block cuts comes again with the next
-                entry, _ = decode_object(line, place)
-                if not isinstance(entry, ChainEntry):
-                    yield entry
+    with suppress(Error):
+        for match in find_lines(transcript.path, _TITLE_MARKER):
+            others = (line for marker in _OTHER_MARKERS for line in find_lines_in_block(match.block, marker))
+            for line in (*match.lines, *others):
+                with suppress(ValueError, RecursionError):  # a line that the block cuts comes again with the next
+                    entry, _ = decode_object(line, place)
+                    if not isinstance(entry, ChainEntry):
+                        yield entry

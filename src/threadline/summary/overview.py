@@ -53,6 +53,7 @@ class Overview(Struct, frozen=True):
     and side agents are not counted. `inline_agents` is how many of the agents are inside main transcripts. `kept` is
     how many of the sessions exist only in the keep. `not_entered` are directories of the homes that are not searched.
     `listed` is how many rows the list has: a session that several homes or projects have is listed several times.
+    `agents_only` is how many more sessions have transcripts of agents, but none of their own.
     """
 
     homes: tuple[Home, ...]
@@ -77,6 +78,7 @@ class Overview(Struct, frozen=True):
     kept: int = 0
     not_entered: tuple[Path, ...] = ()
     listed: int = 0
+    agents_only: int = 0
 
 
 def build_overview(
@@ -202,6 +204,10 @@ def _combine_stats(
         kept=_count_sessions([pair for pair in mains if pair[0].home.is_kept]),
         not_entered=tuple(dict.fromkeys(path for counts in side_files for path in counts.not_entered)),
         listed=sum(_is_listed(stats) for _, stats in mains),
+        agents_only=len(
+            {transcript.session for transcript, _ in read if transcript.session is not None}
+            - {transcript.session for transcript, _ in mains}
+        ),
     )
 
 

@@ -32,7 +32,7 @@ from threadline.model.places import SessionId
 from threadline.model.summaries import SummaryRef
 from threadline.model.tables import Listing
 from threadline.model.text import count
-from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, read_stats
+from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, count_started_agents, read_stats
 
 _TAIL_BYTES = 16 * 1024
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -281,9 +281,6 @@ class _SummaryBuilder:
             return None  # empty, only bookkeeping, or entirely an agent's
         files = self._agents.of_session(transcript, read.started)
         agents = {*files, *read.inline}
-        missing = set(read.started) - agents
-        # Old versions do not name the agents in results: `unnamed` of them are among those that no result names.
-        unnamed = max(0, read.unnamed - len(agents - set(read.started)))
         types = Counter(read.agent_types) | Counter(_types_in_meta(files.values(), self._homes))
         summary = SessionSummary(
             id=transcript.session,
@@ -294,7 +291,7 @@ class _SummaryBuilder:
             last=read.last or _mtime(transcript),
             turns=read.turns,
             agents=len(agents),
-            agents_started=len(agents) + len(missing) + unnamed,
+            agents_started=count_started_agents(agents, read.started, read.unnamed),
             agent_types=dict(types.most_common()),
             model=read.model,
             entries=read.entries,

@@ -7,7 +7,7 @@ only this module.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
@@ -122,6 +122,15 @@ def summary_from_state(state: SummaryState, summary: str | None = None) -> Trans
     )
 
 
+def count_started_agents(agents: Collection[str], started: Collection[str], unnamed: int) -> int:
+    """Return how many agents a session had: those with transcripts, those that results name, and `unnamed` calls.
+
+    Old versions do not name the agents in results: those that no result names are among the agents with transcripts.
+    """
+    named = set(started)
+    return len(named.union(agents)) + max(0, unnamed - len(set(agents) - named))
+
+
 _MESSAGE_KINDS = ("assistant", "user")
 _SUMMARY_KINDS = ("user", "summary")
 _CHAIN_KINDS = frozenset({*_MESSAGE_KINDS, "system", "attachment", "progress"})
@@ -173,16 +182,24 @@ class StatsFold(Struct, array_like=True):
     starts_with_summary: bool = False
     spoken: int = 0
 
-    def add(self, heads: Sequence[Head | ChainEntry], kinds: Sequence[str], lines: Sequence[int]) -> None:
-        """Add heads, or entries of the conversation, which have the same fields; with the kind and line of each."""
+    def add(
+        self,
+        heads: Sequence[Head | ChainEntry],
+        kinds: Sequence[str],
+        lines: Sequence[int],
+        times: Iterable[str | None],
+    ) -> None:
+        """Add heads, or entries of the conversation, which have the same fields.
+
+        With them come the kind, line and `sortable_time` of each.
+        """
         _add_counts(self.kinds, kinds)
         _add_counts(self.versions, [head.version for head in heads if head.version is not None])
         for kind, _ in takewhile(lambda row: row[1] == 1, zip(kinds, lines, strict=True)):
             self.starts_with_summary = kind == "summary"
-        times = [time for head in heads if (time := sortable_time(head.timestamp_text)) is not None]
-        if times:
-            self.first = min(times) if self.first is None else min(self.first, *times)
-            self.last = max(times) if self.last is None else max(self.last, *times)
+        if known := list(filter(None, times)):
+            self.first = min(known) if self.first is None else min(self.first, *known)
+            self.last = max(known) if self.last is None else max(self.last, *known)
         named = [head for head in heads if head.uuid is not None]
         if named:
             self.first_uuid = self.first_uuid or next((head.uuid for head in named if head.uuid), named[-1].uuid)
@@ -247,7 +264,8 @@ def read_stats(transcript: Transcript) -> TranscriptStats:
     try:
         all_heads = heads(transcript.path)
         while batch := list(islice(all_heads, _HEADS_AT_ONCE)):
-            fold.add(batch, [head.kind for head in batch], [head.line for head in batch])
+            times = [sortable_time(head.timestamp_text) for head in batch]
+            fold.add(batch, [head.kind for head in batch], [head.line for head in batch], times)
     except Error as error:
         problem = Problem(ProblemKind.UNREADABLE, Place(str(transcript.path)), str(error), recovered=False)
         return TranscriptStats(problem=problem)

@@ -124,14 +124,14 @@ def strip_prefaces(text: str) -> str:
 def act_text(text: str, kind: ActKind) -> str:
     """Return the text of an act: `/model opus` for a command, the line itself for a shell line."""
     if kind is ActKind.COMMAND:
-        name = _tag_text(text, "command-name") or _tag_text(text, "command-message") or ""
-        return f"{name if name.startswith('/') else '/' + name} {_tag_text(text, 'command-args') or ''}".strip()
+        name = tag_text(text, "command-name") or tag_text(text, "command-message") or ""
+        return f"{name if name.startswith('/') else '/' + name} {tag_text(text, 'command-args') or ''}".strip()
     tag = {ActKind.SHELL: "bash-input", ActKind.MEMORY: "user-memory-input"}.get(kind)
-    inner = _tag_text(text, tag) if tag is not None else None
+    inner = tag_text(text, tag) if tag is not None else None
     return text if inner is None else inner
 
 
-def _tag_text(text: str, tag: str) -> str | None:
+def tag_text(text: str, tag: str) -> str | None:
     """Return the content of the first element of that name, if it is closed."""
     _, opened, rest = text.partition(f"<{tag}>")
     inner, closed, _ = rest.partition(f"</{tag}>")
@@ -200,14 +200,14 @@ def _unrecorded_steering(entries: list[Entry], acts: list[Act]) -> Iterator[Act]
         elif entry.operation == "dequeue" and waiting:
             waiting.popleft()
         elif entry.operation == "remove" and waiting:
-            taken = waiting.popleft()
-            text = taken.text.strip()
+            removed = waiting.popleft()
+            text = removed.text.strip()
             if (
                 text
                 and not text.startswith((*_MACHINE_PREFIXES, '{"task_id"'))
                 and normalise_spaces(text) not in recorded
             ):
-                yield Act(ActKind.STEERING, text, taken, "10 queue-operation")
+                yield Act(ActKind.STEERING, text, removed, "10 queue-operation")
 
 
 def _newest_version(entries: list[Entry]) -> tuple[int, ...]:

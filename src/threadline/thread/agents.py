@@ -415,17 +415,19 @@ class InlineAgent(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
 
-def split_inline_agents(entries: Sequence[Entry], taken: Container[str] = ()) -> tuple[list[Entry], list[InlineAgent]]:
+def split_inline_agents(
+    entries: Sequence[Entry], reserved: Container[str] = ()
+) -> tuple[list[Entry], list[InlineAgent]]:
     """Split a main transcript into the main agent's entries and those of each agent inside it.
 
-    Agents that work in parallel interleave; each is a tree of its own. `taken` are ids that must not be used again.
+    Agents that work in parallel interleave; each is a tree of its own. `reserved` are ids that must not be used again.
     """
-    marked = [entry for entry in entries if isinstance(entry, ChainEntry) and entry.is_agent]
+    rows = [entry for entry in entries if isinstance(entry, ChainEntry) and entry.is_agent]
     has_others = any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in entries)
-    if not marked or not has_others:
+    if not rows or not has_others:
         # If every row is marked, the transcript is an agent's own, whatever its name.
         return list(entries), []
-    roots = _find_roots(marked)
+    roots = _find_roots(rows)
     main: list[Entry] = []
     trees: dict[object, list[ChainEntry]] = {}
     for at, entry in enumerate(entries):
@@ -434,7 +436,7 @@ def split_inline_agents(entries: Sequence[Entry], taken: Container[str] = ()) ->
         else:
             main.append(entry)
     used_ids: set[str] = set()
-    return main, [InlineAgent(_make_agent_id(tree[0], taken, used_ids), tuple(tree)) for tree in trees.values()]
+    return main, [InlineAgent(_make_agent_id(tree[0], reserved, used_ids), tuple(tree)) for tree in trees.values()]
 
 
 def _tree_key(entry: ChainEntry, at: int, roots: dict[EntryId, EntryId]) -> object:
@@ -446,9 +448,9 @@ def _tree_key(entry: ChainEntry, at: int, roots: dict[EntryId, EntryId]) -> obje
     return ("root", root) if root is not None else ("alone", at)
 
 
-def _find_roots(marked: list[ChainEntry]) -> dict[EntryId, EntryId]:
+def _find_roots(rows: list[ChainEntry]) -> dict[EntryId, EntryId]:
     """Return the root of each entry. Every entry is visited once; the root of a cycle is its first entry."""
-    parents = {entry.uuid: entry.parent_uuid for entry in marked if entry.uuid is not None}
+    parents = {entry.uuid: entry.parent_uuid for entry in rows if entry.uuid is not None}
     roots: dict[EntryId, EntryId] = {}
     for uuid in parents:
         path: dict[EntryId, None] = {}
@@ -464,14 +466,14 @@ def _find_roots(marked: list[ChainEntry]) -> dict[EntryId, EntryId]:
     return roots
 
 
-def _make_agent_id(first: ChainEntry, taken: Container[str], used_ids: set[str]) -> AgentId:
+def _make_agent_id(first: ChainEntry, reserved: Container[str], used_ids: set[str]) -> AgentId:
     """Make an id for an agent that has none, from its first row: the same each time."""
-    if first.author_agent_id is not None and first.author_agent_id not in taken:
+    if first.author_agent_id is not None and first.author_agent_id not in reserved:
         names = [str(first.author_agent_id)]
     else:
         full_id = str(first.author_agent_id or first.uuid or f"line{first.line.number}")
         names = [f"inline-{full_id[:8]}", f"inline-{full_id}"]
     numbered = (f"{names[-1]}-{number}" for number in count(len(used_ids)))
-    name = next(name for name in chain(names, numbered) if name not in used_ids and name not in taken)
+    name = next(name for name in chain(names, numbered) if name not in used_ids and name not in reserved)
     used_ids.add(name)
     return AgentId(name)

@@ -218,7 +218,7 @@ def _is_original(mine: EntryFingerprints, theirs: EntryFingerprints, id_: Sessio
     shared = {uuid for uuid in mine.uuids if uuid in theirs.uuids}
     named = Counter(mine.uuids[uuid].session_id for uuid in shared)
     named.update(theirs.uuids[uuid].session_id for uuid in shared)
-    if named[id_] != named[other] and len(named) > 1:
+    if named[id_] != named[other]:
         return named[id_] > named[other]
     rows_among = mine.rows_between(shared), theirs.rows_between(shared)
     if rows_among[0] != rows_among[1]:

@@ -28,6 +28,7 @@ from threadline.model.entries import (
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.results import AgentResult, OutputResult, WorkflowResult
 from threadline.model.text import extract_text
+from threadline.thread.acts import tag_text
 from threadline.thread.calls import AGENT_STARTING_TOOLS, agent_id_in_result, agent_id_in_text
 
 _STATUS_TOOLS = frozenset({"TaskOutput", "AgentOutputTool"})
@@ -36,7 +37,7 @@ Teammate = tuple[str | None, str]
 
 
 class Witness(Struct, frozen=True):
-    """An agent as a witness: its number in the session (0 is the main one), its id, its entries and calls."""
+    """An agent whose entries say something about others: its number (0 is the main one), id, entries and calls."""
 
     number: int
     id: AgentId | None
@@ -54,7 +55,7 @@ class CallByAgent(Struct, frozen=True):
 class AgentEvidence:
     """The calls that name agents, by kind of evidence. The first that names an agent counts: later ones resume it."""
 
-    def __init__(self, speakers: Iterable[Witness]) -> None:
+    def __init__(self, witnesses: Iterable[Witness]) -> None:
         self.has_main = False
         self.calls: dict[CallId, CallByAgent] = {}
         self.in_meta: dict[AgentId, CallId] = {}
@@ -69,21 +70,21 @@ class AgentEvidence:
         self.at_entry: dict[EntryId, list[CallByAgent]] = {}
         self.with_prompt: dict[str, list[CallByAgent]] = {}
         self.owner: dict[EntryId, Witness] = {}
-        for speaker in speakers:
-            self._add_agent(speaker)
+        for witness in witnesses:
+            self._add_agent(witness)
 
-    def _add_agent(self, speaker: Witness) -> None:
-        self.has_main |= speaker.id is None and bool(speaker.entries)
-        for call in speaker.calls:
-            call_made = CallByAgent(speaker, call)
+    def _add_agent(self, witness: Witness) -> None:
+        self.has_main |= witness.id is None and bool(witness.entries)
+        for call in witness.calls:
+            call_made = CallByAgent(witness, call)
             # Side agents come last: they repeat the calls of the conversation they were given.
             if self.calls.setdefault(call.id, call_made) is call_made:
                 self._add_call(call_made)
-        for entry in speaker.entries:
+        for entry in witness.entries:
             self._add_entry(entry)
             if entry.uuid is not None:
-                self.owner.setdefault(entry.uuid, speaker)
-        for notification in find_notifications(speaker.entries):
+                self.owner.setdefault(entry.uuid, witness)
+        for notification in find_notifications(witness.entries):
             self.notifications[notification.task] = notification
             if notification.call is not None:
                 self.in_notification.setdefault(AgentId(notification.task), notification.call)
@@ -152,7 +153,6 @@ def _spawned_teammates(call: Call) -> Iterator[Teammate]:
 
 
 _OPEN_TAG, _CLOSE_TAG = "<task-notification>", "</task-notification>"
-_TAG_NAME = b"task-notification"
 # Bounded: a million letters are not a name, and thousands of digits are not a count.
 _USAGE_COUNT = re.compile(r"<(\w{1,40})>\s{0,9}(\d{1,18})\s{0,9}</\1>|\b(\w{1,40}):\s{0,9}(\d{1,18})\b")
 
@@ -181,7 +181,7 @@ def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
     for at, entry in enumerate(listed):
         if isinstance(entry, QueueOperationEntry):
             queued += ((at, text) for text in _tag_contents(entry.text) if entry.operation == "enqueue")
-        elif _can_contain_tag(entry) and (row_texts := [(at, text) for text in _tag_contents(_program_text(entry))]):
+        elif row_texts := [(at, text) for text in _tag_contents(_program_text(entry))]:
             delivered[entry.uuid or at] = row_texts  # a row that is written again is the same one
     texts = [pair for row_texts in delivered.values() for pair in row_texts]
     counts = Counter(text.strip() for _, text in texts)
@@ -190,12 +190,6 @@ def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
         if counts[text.strip()] < 0:
             texts.append((at, text))
     return [_parse_notification(text, listed[at]) for at, text in sorted(texts, key=lambda pair: pair[0])]
-
-
-def _can_contain_tag(entry: Entry) -> bool:
-    """Whether its line can contain a notification, perhaps in escapes. An entry that was not read has no line."""
-    raw = entry.line.raw
-    return not raw or _TAG_NAME in raw or b"\\u" in raw
 
 
 def _program_text(entry: Entry) -> str:
@@ -230,23 +224,17 @@ def _parse_notification(text: str, entry: Entry) -> Notification:
     before, opened, rest = text.partition("<result>")
     result, _, after = rest.rpartition("</result>") if opened else ("", "", "")
     outside = before + after
-    call = _tag_text(outside, "tool-use-id")
+    call = tag_text(outside, "tool-use-id")
     return Notification(
-        task=_tag_text(outside, "task-id") or "",
+        task=tag_text(outside, "task-id") or "",
         entry=entry,
         call=CallId(call) if call else None,
-        status=_tag_text(outside, "status"),
-        summary=unescape(_tag_text(outside, "summary") or "") or None,
+        status=tag_text(outside, "status"),
+        summary=unescape(tag_text(outside, "summary") or "") or None,
         result=(result or rest).strip() if opened else None,
-        output_file=_tag_text(outside, "output-file"),
-        usage=_parse_usage(_tag_text(outside, "usage") or ""),
+        output_file=tag_text(outside, "output-file"),
+        usage=_parse_usage(tag_text(outside, "usage") or ""),
     )
-
-
-def _tag_text(text: str, name: str) -> str | None:
-    _, opened, rest = text.partition(f"<{name}>")
-    inner, closed, _ = rest.partition(f"</{name}>")
-    return inner.strip() if opened and closed else None
 
 
 def _parse_usage(text: str) -> dict[str, int]:

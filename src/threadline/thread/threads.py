@@ -1,7 +1,7 @@
 """Thread one agent's entries: the active thread, the whole conversation, compactions and abandoned branches.
 
 Nearly every fork in the graph is structural: progress beside a result, results of parallel calls, hooks. A fork is a
-branch only if two of its ways each lead to a person's prompt, or one does and the other is a finished reply. An
+branch only if two of its paths each lead to a person's prompt, or one does and the other is a finished reply. An
 abandoned root is a branch, too: the conversation was started over. Commands that nobody replied to (`/exit`, then a
 resume) are not a branch.
 
@@ -291,7 +291,7 @@ def find_branches(
     abandoned = {root for root in graph.roots if root not in kept and reach.is_exchange(root)}
     for fork, children in graph.children.items():
         if len(children) > 1:
-            abandoned.update(way for way in reach.abandoned(reach.ways(fork, children)) if reach.has_content(way))
+            abandoned.update(filter(reach.has_content, reach.abandoned(reach.significant(fork, children))))
     branch_of: dict[EntryId, EntryId] = {}
     branches: dict[EntryId, list[EntryId]] = {}
     inside: set[EntryId] = set()
@@ -345,8 +345,8 @@ class _Reachability:
         """
         return uuid in self._to_prompt and uuid in self._finished
 
-    def ways(self, fork: EntryId, children: list[EntryId]) -> list[EntryId]:
-        """Return the ways on from a fork that lead to a prompt or a finished reply; blocks of one reply are one way."""
+    def significant(self, fork: EntryId, children: list[EntryId]) -> list[EntryId]:
+        """Return the children of a fork that lead to a prompt or a finished reply. Blocks of one reply count once."""
         entries = self._graph.entries
         prompting = [child for child in children if child in self._to_prompt]
         if not prompting:
@@ -362,18 +362,19 @@ class _Reachability:
         ]
         return [*prompting, *replied]
 
-    def abandoned(self, ways: list[EntryId]) -> list[EntryId]:
-        """Return the ways that were not kept. If none was kept, the last in the file counts as kept.
+    def abandoned(self, children: list[EntryId]) -> list[EntryId]:
+        """Return the children that were not kept. If none was kept, the last in the file counts as kept.
 
-        A way was kept if it leads to a prompt that was kept. If the conversation was rewound into a reply, its blocks
+        A child was kept if it leads to a prompt that was kept. If the conversation was rewound into a reply, its blocks
         are kept with the rest of the reply, and what followed it is still abandoned.
         """
-        if len(ways) < 2:  # noqa: PLR2004 - a single way is not a fork
+        if len(children) < 2:  # noqa: PLR2004 - a single child is not a fork
             return []
-        last = max(ways, key=self._graph.position.__getitem__)
-        kept = [way for way in ways if way in self._to_kept_prompt] or [way for way in ways if way in self._kept]
+        last = max(children, key=self._graph.position.__getitem__)
+        kept = [child for child in children if child in self._to_kept_prompt]
+        kept = kept or [child for child in children if child in self._kept]
         active = kept[0] if kept else last
-        return [way for way in ways if way != active]
+        return [child for child in children if child != active]
 
 
 def _is_reply(entry: ChainEntry) -> bool:

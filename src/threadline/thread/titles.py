@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from threadline.model.entries import (
     AiTitleEntry,
@@ -21,6 +22,8 @@ from threadline.model.text import Title, TitleSource, choose_title, is_fragment
 from threadline.thread.acts import find_acts
 
 _PROMPT_KINDS = frozenset({ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING})
+_BATCH = 200
+"""How many entries are read at a time: the first prompt is usually among the first."""
 
 
 def session_title(entries: Iterable[Entry], acts: Iterable[Act], links: SummaryLinks = NO_LINKS) -> Title:
@@ -45,25 +48,28 @@ def session_title(entries: Iterable[Entry], acts: Iterable[Act], links: SummaryL
     return choose_title({**titles, TitleSource.SUMMARY.value: text}, act_titles) if text else title
 
 
-def title_from_parts(
-    head: Iterable[Entry], titles: Iterable[Entry], has_entry: Callable[[str], bool] = lambda _id: False
-) -> Title:
-    """Return the title of a transcript that was read only in part.
+def title_from_parts(entries: Iterable[Entry], titles: Iterable[Entry]) -> Title:
+    """Return the title of a transcript, reading as little of it as possible. Summaries that name an entry are ignored.
 
-    `head` are its first entries, in which the first prompt is found. `titles` are the entries with titles, last prompts
-    and summaries, which may be anywhere in the file. `has_entry` says whether the main conversation has the entry that
-    one of its summaries names.
+    `entries` are all its entries: they are read up to the first prompt. `titles` are those with titles, last prompts
+    and summaries, found by their bytes.
     """
-    first = list(head)
-    candidates = [entry for entry in first if can_give_title(entry)]
-    listed = [*candidates, *titles]
-    entry_titles, act_titles = _title_candidates(listed, find_acts(candidates))
-    title = choose_title(entry_titles, act_titles)
-    if not can_summary_replace(title.source):
-        return title
-    is_spoken = any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in first)
-    own = [ref.text for ref in _own_summaries(listed) if not is_spoken or has_entry(ref.leaf)]
-    return choose_title({**entry_titles, TitleSource.SUMMARY.value: own[-1]}, act_titles) if own else title
+    rest = iter(entries)
+    found = list(titles)
+    candidates: list[Entry] = []
+    is_spoken = False
+    while batch := list(islice(rest, _BATCH)):
+        candidates += (entry for entry in batch if can_give_title(entry))
+        is_spoken = is_spoken or any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in batch)
+        entry_titles, act_titles = _title_candidates([*candidates, *found], find_acts(candidates))
+        title = choose_title(entry_titles, act_titles)
+        if "prompt" in act_titles or not can_summary_replace(title.source):
+            return title
+    entry_titles, act_titles = _title_candidates([*candidates, *found], find_acts(candidates))
+    own = _own_summaries([*candidates, *found])
+    if own and not is_spoken:  # its summary is all there is
+        entry_titles[TitleSource.SUMMARY.value] = own[-1].text
+    return choose_title(entry_titles, act_titles)
 
 
 def can_summary_replace(source: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -19,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from threadline.errors import BadQuery, Error, NotFound
 from threadline.model.times import parse_zone
@@ -28,47 +30,9 @@ from threadline.web.errors import add_notice, error_response, gone_page, orphan_
 from threadline.web.guard import BROWSER_KEY, Guard, cookie_name
 from threadline.web.live import Live
 from threadline.web.pages.access import access_page, link_page, logged_out_page
-from threadline.web.pages.annotations import apply_annotation, apply_search, notes_page
-from threadline.web.pages.blame import blame_page
-from threadline.web.pages.compare import compare_page
-from threadline.web.pages.digest import digest_page
-from threadline.web.pages.doctor import doctor_page
-from threadline.web.pages.file_log import file_log_page
-from threadline.web.pages.home import home_page
-from threadline.web.pages.insight import waste_page, why_page
-from threadline.web.pages.keys import keys_page
-from threadline.web.pages.lists import calls_page, files_page
-from threadline.web.pages.outcomes import outcomes_page
-from threadline.web.pages.palette import palette_page
-from threadline.web.pages.reports import blocks_page, errors_page, history_page, todos_page
-from threadline.web.pages.search import search_page
-from threadline.web.pages.sessions import sessions_page
-from threadline.web.pages.time_zone import time_zone_page
-from threadline.web.pages.tools import tools_page
-from threadline.web.pages.usage import usage_page
+from threadline.web.pages.annotations import apply_annotation, apply_search
 from threadline.web.request import PageFunction, PageRequest, PageResult
 from threadline.web.response import JSON_SUFFIX, build_response, find_asset, json_response
-from threadline.web.session.agents import agents_page
-from threadline.web.session.changes import changes_page
-from threadline.web.session.cost import context_page, session_cost_page
-from threadline.web.session.insight import session_outcomes_page, session_waste_page, session_why_page
-from threadline.web.session.page import agent_entries_page, session_frame_page, session_page
-from threadline.web.session.parts import (
-    call_page,
-    entry_page,
-    find_page,
-    image_page,
-    markdown_page,
-    position_page,
-    related_page,
-    section_page,
-    sections_page,
-    session_usage_page,
-    state_page,
-    turns_page,
-)
-from threadline.web.session.share import share_file_page, share_page
-from threadline.web.session.timeline import timeline_page
 from threadline.web.session_cache import SessionCache
 
 if TYPE_CHECKING:
@@ -81,75 +45,96 @@ if TYPE_CHECKING:
 _MAX_CONCURRENT = 6
 """How many requests are answered at the same time; more would only compete for the same cores."""
 _MAX_FORM_BYTES = 256 * 1024
+_MAX_FORM_VALUES = 50
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class PageRoute(Struct, frozen=True):
-    """A path, without `.json`, and the function that computes its page.
+    """A path, without `.json`, and the function that computes its page: `module:function` in `threadline.web`.
+
+    The module is imported when the page is first requested, so a server that only shows sessions does not load what
+    exports and reports need.
 
     `on_missing` may answer a `NotFound` with a page. `needs_homes` is set for pages about all sessions, which say so if
     a home has disappeared.
     """
 
     path: str
-    page: PageFunction
+    function: str
     on_missing: Callable[[PageRequest, NotFound], PageResult | None] | None = None
     needs_homes: bool = False
+
+    @property
+    def page(self) -> PageFunction:
+        """The function."""
+        module, _, name = self.function.partition(":")
+        function: PageFunction = getattr(import_module(f"threadline.web.{module}"), name)
+        return function
 
 
 _SESSION = f"{urls.SESSION}/{{session}}"
 ROUTES: tuple[PageRoute, ...] = (
-    PageRoute(urls.HOME, home_page, needs_homes=True),
-    PageRoute(urls.SESSIONS, sessions_page, needs_homes=True),
-    PageRoute(urls.SEARCH, search_page, needs_homes=True),
-    PageRoute(urls.USAGE, usage_page, needs_homes=True),
-    PageRoute(urls.CALLS, calls_page, needs_homes=True),
-    PageRoute(urls.FILES, files_page, needs_homes=True),
-    PageRoute(urls.FILE_LOG, file_log_page, needs_homes=True),
-    PageRoute(urls.BLAME, blame_page, needs_homes=True),
-    PageRoute(urls.WHY, why_page, needs_homes=True),
-    PageRoute(urls.WASTE, waste_page, needs_homes=True),
-    PageRoute(urls.OUTCOMES, outcomes_page, needs_homes=True),
-    PageRoute(urls.TOOLS, tools_page, needs_homes=True),
-    PageRoute(urls.DIGEST, digest_page, needs_homes=True),
-    PageRoute(urls.COMPARE, compare_page, needs_homes=True),
-    PageRoute(urls.ERRORS, errors_page, needs_homes=True),
-    PageRoute(urls.BLOCKS, blocks_page, needs_homes=True),
-    PageRoute(urls.HISTORY, history_page, needs_homes=True),
-    PageRoute(urls.DOCTOR, doctor_page),
-    PageRoute(urls.KEYS, keys_page),
-    PageRoute(urls.TIME_ZONE, time_zone_page),
-    PageRoute(urls.PALETTE, palette_page, needs_homes=True),
-    PageRoute(_SESSION, session_page, on_missing=orphan_page),
-    PageRoute(f"{_SESSION}/agent/{{agent}}", session_page, on_missing=orphan_page),
-    PageRoute(f"{_SESSION}/agent/{{agent}}/entries", agent_entries_page),
-    PageRoute(f"{_SESSION}/part/{{number}}", section_page),
-    PageRoute(f"{_SESSION}/about", session_frame_page),
-    PageRoute(f"{_SESSION}/shape", sections_page, on_missing=gone_page),
-    PageRoute(f"{_SESSION}/where", position_page),
-    PageRoute(f"{_SESSION}/turns", turns_page),
-    PageRoute(f"{_SESSION}/entry/{{anchor}}", entry_page),
-    PageRoute(f"{_SESSION}/call/{{call:path}}", call_page),
-    PageRoute(f"{_SESSION}/state/{{anchor}}", state_page),
-    PageRoute(f"{_SESSION}/image/{{anchor}}/{{number}}", image_page),
-    PageRoute(f"{_SESSION}/find", find_page),
-    PageRoute(f"{_SESSION}/markdown", markdown_page),
-    PageRoute(f"{_SESSION}/along", session_usage_page),
-    PageRoute(f"{_SESSION}/agents", agents_page),
-    PageRoute(f"{_SESSION}/changes", changes_page),
-    PageRoute(f"{_SESSION}/cost", session_cost_page),
-    PageRoute(f"{_SESSION}/timeline", timeline_page),
-    PageRoute(f"{_SESSION}/context/{{anchor}}", context_page),
-    PageRoute(f"{_SESSION}/related", related_page),
-    PageRoute(f"{_SESSION}/notes", notes_page),
-    PageRoute(f"{_SESSION}/todos", todos_page),
-    PageRoute(f"{_SESSION}/share", share_page),
-    PageRoute(f"{_SESSION}/share/file", share_file_page),
-    PageRoute(f"{_SESSION}/why", session_why_page),
-    PageRoute(f"{_SESSION}/waste", session_waste_page),
-    PageRoute(f"{_SESSION}/outcomes", session_outcomes_page),
+    PageRoute(urls.HOME, "pages.home:home_page", needs_homes=True),
+    PageRoute(urls.SESSIONS, "pages.sessions:sessions_page", needs_homes=True),
+    PageRoute(urls.SEARCH, "pages.search:search_page", needs_homes=True),
+    PageRoute(urls.USAGE, "pages.usage:usage_page", needs_homes=True),
+    PageRoute(urls.CALLS, "pages.lists:calls_page", needs_homes=True),
+    PageRoute(urls.FILES, "pages.lists:files_page", needs_homes=True),
+    PageRoute(urls.FILE_LOG, "pages.file_log:file_log_page", needs_homes=True),
+    PageRoute(urls.BLAME, "pages.blame:blame_page", needs_homes=True),
+    PageRoute(urls.WHY, "pages.insight:why_page", needs_homes=True),
+    PageRoute(urls.WASTE, "pages.insight:waste_page", needs_homes=True),
+    PageRoute(urls.OUTCOMES, "pages.outcomes:outcomes_page", needs_homes=True),
+    PageRoute(urls.TOOLS, "pages.tools:tools_page", needs_homes=True),
+    PageRoute(urls.DIGEST, "pages.digest:digest_page", needs_homes=True),
+    PageRoute(urls.COMPARE, "pages.compare:compare_page", needs_homes=True),
+    PageRoute(urls.ERRORS, "pages.reports:errors_page", needs_homes=True),
+    PageRoute(urls.BLOCKS, "pages.reports:blocks_page", needs_homes=True),
+    PageRoute(urls.HISTORY, "pages.reports:history_page", needs_homes=True),
+    PageRoute(urls.RECEIPT, "pages.receipt:receipt_page", needs_homes=True),
+    PageRoute(urls.DOCTOR, "pages.doctor:doctor_page"),
+    PageRoute(urls.KEYS, "pages.keys:keys_page"),
+    PageRoute(urls.TIME_ZONE, "pages.time_zone:time_zone_page"),
+    PageRoute(urls.PALETTE, "pages.palette:palette_page", needs_homes=True),
+    PageRoute(_SESSION, "session.page:session_page", on_missing=orphan_page),
+    PageRoute(f"{_SESSION}/agent/{{agent}}", "session.page:session_page", on_missing=orphan_page),
+    PageRoute(f"{_SESSION}/agent/{{agent}}/entries", "session.page:agent_entries_page"),
+    PageRoute(f"{_SESSION}/part/{{number}}", "session.parts:section_page"),
+    PageRoute(f"{_SESSION}/about", "session.page:session_frame_page"),
+    PageRoute(f"{_SESSION}/shape", "session.parts:sections_page", on_missing=gone_page),
+    PageRoute(f"{_SESSION}/where", "session.parts:position_page"),
+    PageRoute(f"{_SESSION}/turns", "session.parts:turns_page"),
+    PageRoute(f"{_SESSION}/entry/{{anchor}}", "session.parts:entry_page"),
+    PageRoute(f"{_SESSION}/call/{{call:path}}", "session.parts:call_page"),
+    PageRoute(f"{_SESSION}/state/{{anchor}}", "session.parts:state_page"),
+    PageRoute(f"{_SESSION}/image/{{anchor}}/{{number}}", "session.parts:image_page"),
+    PageRoute(f"{_SESSION}/find", "session.parts:find_page"),
+    PageRoute(f"{_SESSION}/markdown", "session.share:markdown_page"),
+    PageRoute(f"{_SESSION}/along", "session.parts:session_usage_page"),
+    PageRoute(f"{_SESSION}/agents", "session.agents:agents_page"),
+    PageRoute(f"{_SESSION}/changes", "session.changes:changes_page"),
+    PageRoute(f"{_SESSION}/cost", "session.cost:session_cost_page"),
+    PageRoute(f"{_SESSION}/timeline", "session.timeline:timeline_page"),
+    PageRoute(f"{_SESSION}/context/{{anchor}}", "session.cost:context_page"),
+    PageRoute(f"{_SESSION}/related", "session.parts:related_page"),
+    PageRoute(f"{_SESSION}/notes", "pages.annotations:notes_page"),
+    PageRoute(f"{_SESSION}/todos", "pages.reports:todos_page"),
+    PageRoute(f"{_SESSION}/share", "session.share:share_page"),
+    PageRoute(f"{_SESSION}/share/file", "session.share:share_file_page"),
+    PageRoute(f"{_SESSION}/why", "session.insight:session_why_page"),
+    PageRoute(f"{_SESSION}/waste", "session.insight:session_waste_page"),
+    PageRoute(f"{_SESSION}/outcomes", "session.insight:session_outcomes_page"),
 )
 """All pages. Each also has a `.json` twin."""
+LAKE_ROUTES: tuple[PageRoute, ...] = (
+    PageRoute(urls.HOME, "pages.lake:lake_home_page"),
+    PageRoute(urls.SESSIONS, "pages.lake:lake_sessions_page"),
+    PageRoute(urls.SEARCH, "pages.lake:lake_search_page"),
+    PageRoute(urls.USAGE, "pages.lake:lake_usage_page"),
+    PageRoute(urls.PALETTE, "pages.palette:palette_page"),
+    *(route for route in ROUTES if route.path in {urls.KEYS, urls.TIME_ZONE} or route.path.startswith(_SESSION)),
+)
+"""The pages of a lake. A session is downloaded before its page is computed."""
 
 
 class App:
@@ -159,14 +144,21 @@ class App:
     """
 
     def __init__(self, pool: ArchivePool, access: Access, *, host: str, port: int) -> None:
-        self.live = Live(pool.homes)
+        self.live = Live(pool.homes, on_change=pool.expire)
         self._pool = pool
         self._access = access
+        self._routes = ROUTES if pool.lake is None else LAKE_ROUTES
+        self._pages = frozenset((urls.ACCESS, *(route.path for route in self._routes)))
         self._cookie = cookie_name(port)
         self._session_cache = SessionCache(on_reread=self.live.notify)
         self._limiter = CapacityLimiter(_MAX_CONCURRENT)
-        router = Starlette(routes=list(self._routes()), lifespan=self._lifespan)
-        self.asgi = Guard(router, access, host=host, port=port)
+        router = Starlette(routes=list(self._list_routes()), lifespan=self._lifespan)
+
+        async def offering(scope: Scope, receive: Receive, send: Send) -> None:
+            with urls.offer_pages(self._pages):
+                await router(scope, receive, send)
+
+        self.asgi = Guard(offering, access, host=host, port=port)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -177,7 +169,7 @@ class App:
             self._pool.close()
             self._access.log_out_all()
 
-    def _routes(self) -> Iterator[Route]:
+    def _list_routes(self) -> Iterator[Route]:
         yield Route(urls.LIVE, self._stream_events)
         for suffix in ("", JSON_SUFFIX):
             yield Route(urls.ACCESS + suffix, self._show_access)
@@ -188,7 +180,7 @@ class App:
             yield Route(path, self._log_out, methods=["POST"])
         yield Route(f"{urls.ASSETS}/{{name}}", _asset)
         yield Route("/favicon.ico", _no_icon)
-        for route in ROUTES:
+        for route in self._routes:
             endpoint = self._endpoint(route)
             # The twin first: a name in a path may contain a dot, so the page's own path would match it, too.
             yield Route(urls.json_path(route.path), endpoint)
@@ -220,7 +212,13 @@ class App:
         return response
 
     async def _annotate(self, request: Request) -> Response:
-        return await self._change(request, apply_annotation)
+        return await self._change(request, lambda values: apply_annotation(values, self._has_session))
+
+    def _has_session(self, id_: str) -> bool:
+        """Whether a session has this id. A prefix or a path is not an id."""
+        if self._pool.lake is not None:
+            return id_ in self._pool.lake.state.known_sessions((id_,))
+        return self._pool.run(lambda archive: self._session_cache.has_session(id_, archive))
 
     async def _save_search(self, request: Request) -> Response:
         return await self._change(request, lambda values: (None, apply_search(values)))
@@ -250,6 +248,8 @@ class App:
         path = request.url.path
         is_bare = "x-fragment" in request.headers or request.headers.get("sec-fetch-dest") == "empty"
 
+        path_values = {name: urls.unescape_segment(part) for name, part in request.path_params.items()}
+
         def compute(archive: Archive) -> PageResult:
             page_request = PageRequest(
                 path=urls.HOME if path == urls.json_path(urls.HOME) else path.removesuffix(JSON_SUFFIX),
@@ -257,7 +257,7 @@ class App:
                 archive=archive,
                 pool=self._pool,
                 session_cache=self._session_cache,
-                path_values={name: urls.unescape_segment(part) for name, part in request.path_params.items()},
+                path_values=path_values,
                 now=datetime.now(UTC),
                 wants_data=path.endswith(JSON_SUFFIX),
             )
@@ -271,6 +271,8 @@ class App:
 
         with urls.carry_query(*_carried_zone(request)):
             try:
+                if self._pool.lake is not None and "session" in path_values:
+                    path_values["session"] = self._pool.lake.fetch(path_values["session"])
                 notice = self._pool.missing_homes_notice() if route.needs_homes else None
                 result = self._pool.run(compute)
                 return build_response(add_notice(result, notice) if notice else result, path, bare=is_bare)
@@ -282,14 +284,18 @@ async def _read_form(request: Request) -> dict[str, str]:
     """The values of a form that a browser or script sends; of a repeated one, the last.
 
     Raises:
-        BadQuery: it is too long.
+        BadQuery: it is too long, or has too many values.
     """
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_FORM_BYTES:
             raise BadQuery("This form is too long.")
-    return dict(parse_qsl(body.decode("utf-8", errors="replace"), keep_blank_values=True, max_num_fields=50))
+    text = body.decode("utf-8", errors="replace")
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FORM_VALUES))
+    except ValueError:
+        raise BadQuery(f"This form has more than {_MAX_FORM_VALUES} values.") from None
 
 
 def _browser_of(request: Request) -> Browser | None:

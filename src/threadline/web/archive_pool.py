@@ -33,6 +33,7 @@ from threadline.web.examiner import Examiner
 
 if TYPE_CHECKING:
     from threadline.archive import ProgressDisplay
+    from threadline.lake import LakeReader
     from threadline.model.homes import Home
 
 MAX_AGE_SECONDS = 1.0
@@ -46,13 +47,12 @@ class _PooledArchive(Struct):
     archive: Archive
     opened_at: float
 
-    @property
-    def is_expired(self) -> bool:
-        return self.opened_at < monotonic() - MAX_AGE_SECONDS
-
 
 class ArchivePool:
-    """Lends archives of the same homes. `reload_homes` returns the homes with what only the keep has by now."""
+    """Lends archives of the same homes. `reload_homes` returns the homes with what only the keep has by now.
+
+    With `lake`, these are the sessions that have been downloaded from it.
+    """
 
     def __init__(
         self,
@@ -61,8 +61,10 @@ class ArchivePool:
         index: bool | Path = True,
         reload_homes: Callable[[], tuple[Home, ...]] | None = None,
         without_keep: bool = False,
+        lake: LakeReader | None = None,
     ) -> None:
         self.homes = homes
+        self.lake = lake
         self.examiner = Examiner()
         # One job: forking a process that has threads is not safe.
         self.insight = InsightPreparation(lambda progress: self._archive_of(self._reload_homes(), 1, progress))
@@ -75,8 +77,15 @@ class ArchivePool:
         self._idle: list[_PooledArchive] = []
         self._figures: OrderedDict[Hashable, Any] = OrderedDict()
         self._is_closed = False
+        self._changed_at = 0.0
         self._lock = threading.Lock()
         self._homes_lock = threading.Lock()  # held while homes are reloaded or the index is replaced
+
+    @classmethod
+    def of_lake(cls, lake: LakeReader) -> ArchivePool:
+        """The pool of a lake, which closes the reader."""
+        index = lake.folder / "index.sqlite"
+        return cls((), index=index, reload_homes=lake.homes, without_keep=True, lake=lake)
 
     def run(self, compute: Callable[[Archive], _T]) -> _T:
         """Return what `compute` makes of an archive. It may be called twice, with another archive.
@@ -122,6 +131,13 @@ class ArchivePool:
                 self._figures.popitem(last=False)
         return figure
 
+    def expire(self) -> None:
+        """Stop reusing the archives opened so far, because the homes have changed since."""
+        self._changed_at = monotonic()
+
+    def _is_expired(self, pooled: _PooledArchive) -> bool:
+        return pooled.opened_at < max(self._changed_at, monotonic() - MAX_AGE_SECONDS)
+
     def missing_homes_notice(self) -> str | None:
         """A sentence about homes that have disappeared; None if all are there.
 
@@ -161,6 +177,8 @@ class ArchivePool:
             self._is_closed = True
         self._close_idle()
         self._remove_temporary_folder()
+        if self.lake is not None:
+            self.lake.close()
 
     @contextmanager
     def _lend(self, pooled: _PooledArchive) -> Iterator[Archive]:
@@ -170,7 +188,7 @@ class ArchivePool:
             pooled.archive.close()  # the archive may have caused the error
             raise
         with self._lock:
-            if not self._is_closed and not pooled.is_expired:
+            if not self._is_closed and not self._is_expired(pooled):
                 self._idle.append(pooled)
                 return
         pooled.archive.close()
@@ -178,17 +196,18 @@ class ArchivePool:
     def _take(self) -> _PooledArchive | None:
         """Take the idle archive that was returned last: then the others expire, and are closed here."""
         with self._lock:
-            expired = [pooled for pooled in self._idle if pooled.is_expired]
-            self._idle = [pooled for pooled in self._idle if not pooled.is_expired]
+            expired = [pooled for pooled in self._idle if self._is_expired(pooled)]
+            self._idle = [pooled for pooled in self._idle if pooled not in expired]
             newest = self._idle.pop() if self._idle else None
         for pooled in expired:
             pooled.archive.close()
         return newest
 
     def _open(self) -> _PooledArchive:
+        opened_at = monotonic()  # before the homes are listed: what changes meanwhile may be missing
         with self._homes_lock:  # only one thread reads the keep for what a home has lost
             homes = self._reload_homes()
-        return _PooledArchive(self._archive_of(homes), monotonic())
+        return _PooledArchive(self._archive_of(homes), opened_at)
 
     def _close_idle(self) -> None:
         with self._lock:

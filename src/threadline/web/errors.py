@@ -13,7 +13,7 @@ from threadline.errors import Ambiguous, BadQuery, Error, IndexBusy, NotFound, U
 from threadline.files import escape_path
 from threadline.model.homes import TranscriptKind
 from threadline.render import agent_slug, shorten, visible
-from threadline.render.html import el, join
+from threadline.render.html import el, join, with_code
 from threadline.web import urls
 from threadline.web.request import Page, PageResult, Redirect
 from threadline.web.response import JSON_SUFFIX, build_response, json_response
@@ -44,7 +44,7 @@ def error_response(error: Exception, path: str) -> Response:
     status = status or HTTPStatus.INTERNAL_SERVER_ERROR
     if path.endswith(JSON_SUFFIX):
         return json_response({"error": message}, status)
-    lines = [el("p", visible(line)) for line in message.split("\n")]
+    lines = [el("p", with_code(visible(line))) for line in message.split("\n")]
     main = join((el("h1", status.phrase), *lines, el("p", el("a", "Home", href=urls.build_url(urls.HOME)))))
     return build_response(Page(status.phrase, "error", main, status=status), path)
 

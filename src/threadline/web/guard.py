@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from threadline.json_values import encode_json
-from threadline.render.html import el, icon, join, render_page
+from threadline.render.html import el, icon, join, render_page, with_code
 from threadline.web import urls
 from threadline.web.access import redirect_page
 
@@ -222,7 +222,7 @@ def refusal(reason: str, status: HTTPStatus, *, is_data: bool = False) -> Respon
     brand = el("p", icon("thread"), "threadline", class_="brand")
     heading = _HEADINGS.get(status, status.phrase)
     note = el("p", f"{status.value} {status.phrase}", class_="note")
-    main = join((brand, el("h1", heading), el("p", reason), note))
+    main = join((brand, el("h1", heading), el("p", with_code(reason)), note))
     style = el("link", rel="stylesheet", href=_STYLE_PATH)
     return HTMLResponse(str(render_page(f"{status.phrase} · threadline", main, kind="refused", head=style)), status)
 

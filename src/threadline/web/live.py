@@ -86,10 +86,11 @@ class _Listener:
 
 
 class Live:
-    """Follows the homes while pages listen."""
+    """Follows the homes while pages listen. `on_change` is called before pages are told about a change."""
 
-    def __init__(self, homes: Sequence[Home]) -> None:
+    def __init__(self, homes: Sequence[Home], on_change: Callable[[], None] = lambda: None) -> None:
         self._homes = homes
+        self._on_change = on_change
         self._listeners: set[_Listener] = set()
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
@@ -166,6 +167,8 @@ class Live:
             pause = threading.Event()
             while listeners := self._current_listeners():
                 sessions = _changed_sessions(watcher)
+                if sessions:
+                    self._on_change()
                 for listener in listeners if sessions else ():
                     listener.notify(sessions)
                 pause.wait(POLL_SECONDS)

@@ -179,8 +179,8 @@ class Page(Struct, frozen=True):
 class Fragment(Struct, frozen=True):
     """A piece of a page for scripts.
 
-    If its URL is opened in a browser, it is shown as a page with `title` and `kind`, below `heading`; with `is_bare`,
-    never.
+    If its URL is opened in a browser, it is shown as a page with `title` and `kind`, between `heading` and `below`;
+    with `is_bare`, never.
     """
 
     title: str
@@ -189,6 +189,7 @@ class Fragment(Struct, frozen=True):
     data: Any = None
     is_bare: bool = False
     heading: Markup = EMPTY
+    below: Markup = EMPTY
 
 
 class Picture(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
@@ -24,7 +24,9 @@ from threadline.web.request import Download, Fragment, Page, PageResult, Picture
 from threadline.web.urls import ASSETS, carried_inputs
 
 JSON_SUFFIX = ".json"
-STYLE_SHEET, THEME_SCRIPT, PAGE_SCRIPT = "style.css", "initial_theme.js", "page.js"
+STYLE_SHEET, THEME_SCRIPT, PAGE_SCRIPT, LIST_SCRIPT = "style.css", "initial_theme.js", "page.js", "list.js"
+_CONVERSATIONS = frozenset({"session", "agent"})
+"""The kinds of pages without filters and rows, which do not need the script for lists."""
 _SCRIPT_FOLDER = Path(__file__).parent / "assets"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NAVIGATION: tuple[tuple[str, str, str], ...] = (
@@ -36,6 +38,28 @@ _NAVIGATION: tuple[tuple[str, str, str], ...] = (
     (urls.FILES, "Files", "file"),
     (urls.DOCTOR, "Doctor", "doctor"),
 )
+_PHONE_LINKS = 4
+"""How many pages the bar of a phone shows beside its menu."""
+_MENU: tuple[tuple[str, str], ...] = (
+    *((path, label) for path, label, _icon in _NAVIGATION[_PHONE_LINKS:]),
+    (urls.ERRORS, "Errors"),
+    (urls.HISTORY, "Prompt history"),
+    (urls.BLOCKS, "Five-hour windows"),
+    (urls.COMPARE, "Compare sessions"),
+    (urls.TIME_ZONE, "Time zone"),
+    (urls.ACCESS, "Access"),
+)
+"""The pages in the menu of a phone."""
+
+
+_SECTIONS: dict[str, Collection[str]] = {
+    urls.SESSIONS: (urls.COMPARE,),
+    urls.SEARCH: (urls.HISTORY,),
+    urls.USAGE: (urls.BLOCKS, urls.RECEIPT),
+    urls.WHY: urls.INSIGHT,
+    urls.CALLS: (urls.ERRORS,),
+}
+"""The pages that belong to a page of the navigation. On them, its link is marked as current."""
 
 
 def build_response(result: PageResult, path: str, *, bare: bool = False) -> Response:
@@ -70,12 +94,13 @@ def _html_response(result: Page | Fragment, path: str, status: HTTPStatus, *, ba
     if isinstance(result, Fragment):
         if bare or result.is_bare:
             return _text_response(result.main, "text/html", status)
-        result = Page(result.title, result.kind, join((result.heading, result.main)))
+        result = Page(result.title, result.kind, join((result.heading, result.main, result.below)))
+    scripts = result.scripts if result.kind in _CONVERSATIONS else (LIST_SCRIPT, *result.scripts)
     document = render_page(
         f"{result.title} · threadline" if result.title else "threadline",
         result.main,
         kind=result.kind,
-        head=join((result.head, asset_links(result.scripts), KEYS_DATA_BLOCK)),
+        head=join((result.head, asset_links(scripts), KEYS_DATA_BLOCK)),
         top=navigation_bar(path),
         after=result.after,
         **result.attributes,
@@ -88,7 +113,7 @@ def _text_response(text: str, media_type: str, status: HTTPStatus = HTTPStatus.O
 
 
 def navigation_bar(path: str) -> Markup:
-    """The bar at the top of the page at a path."""
+    """The bar at the top of the page at a path. On a phone, its links are at the bottom, and the rest is in a menu."""
     brand = el(
         "a",
         icon("thread"),
@@ -98,50 +123,40 @@ def navigation_bar(path: str) -> Markup:
         aria_current=_aria_current(path, urls.HOME),
     )
     links = [
-        el(
-            "a",
-            icon(icon_name),
-            el("span", label),
-            href=urls.build_url(target),
-            aria_current=_aria_current(path, target),
-        )
-        for target, label, icon_name in _NAVIGATION
+        el("li", _page_link(path, *page), class_="wide-only" if at >= _PHONE_LINKS else None)
+        for at, page in enumerate(page for page in _NAVIGATION if urls.is_offered(page[0]))
     ]
-    pages = el("ul", *(el("li", link) for link in links))
+    menu = el(
+        "details",
+        el("summary", icon("menu"), "More"),
+        el("ul", [el("li", _page_link(path, *page)) for page in _MENU if urls.is_offered(page[0])]),
+    )
+    pages = el("ul", links, el("li", menu, class_="phone-only"))
     box = el("input", type="search", name_="q", placeholder="Search all sessions", aria_label="Search all sessions")
     search = el("form", box, carried_inputs(), action=urls.SEARCH, method="get", role="search")
-    keys = el(
-        "a",
-        icon("keys"),
-        href=urls.build_url(urls.KEYS),
-        class_="keys",
-        title="Keyboard shortcuts (?)",
-        aria_label="Keyboard shortcuts",
-        data_action="help",
-    )
     buttons = (
         _script_button("menu", "palette", "Go to a session or page (Ctrl K)"),
         _script_button("moon", "theme", "Theme: light, dark, system (d)"),
+        _icon_link("keys", urls.build_url(urls.KEYS), "Keyboard shortcuts", "Keyboard shortcuts (?)", "help"),
+        _icon_link("clock", urls.build_url(urls.TIME_ZONE, back=path), "Time zone", "Time zone", "time-zone"),
+        _icon_link("lock", urls.build_url(urls.ACCESS), "Access", "Access: other browsers, log out"),
     )
-    zone = el(
+    return el("header", brand, el("nav", pages, aria_label="Pages"), search, *buttons, class_="top")
+
+
+def _page_link(path: str, target: str, label: str, icon_name: str | None = None) -> Markup:
+    return el(
         "a",
-        icon("clock"),
-        href=urls.build_url(urls.TIME_ZONE, back=path),
-        class_="keys",
-        title="Time zone",
-        aria_label="Time zone",
-        data_action="time-zone",
+        icon(icon_name) if icon_name else None,
+        label,
+        href=urls.build_url(target),
+        aria_current=_aria_current(path, target),
     )
-    access = el(
-        "a",
-        icon("lock"),
-        href=urls.build_url(urls.ACCESS),
-        class_="keys",
-        title="Access: other browsers, log out",
-        aria_label="Access",
-        aria_current=_aria_current(path, urls.ACCESS),
-    )
-    return el("header", brand, el("nav", pages, aria_label="Pages"), search, *buttons, keys, zone, access, class_="top")
+
+
+def _icon_link(icon_name: str, url: str, label: str, hint: str, action: str | None = None) -> Markup:
+    """A link of the bar that is only an icon."""
+    return el("a", icon(icon_name), href=url, class_="keys", title=hint, aria_label=label, data_action=action)
 
 
 def _script_button(icon_name: str, action: str, label: str) -> Markup:
@@ -152,7 +167,7 @@ def _script_button(icon_name: str, action: str, label: str) -> Markup:
 def _aria_current(path: str, target: str) -> str | None:
     if path == target:
         return "page"
-    if target == urls.WHY and path in urls.INSIGHT:
+    if path in _SECTIONS.get(target, ()):
         return "true"
     is_below = path.startswith(f"{urls.SESSION if target == urls.SESSIONS else target}/")
     return "true" if is_below and target != urls.HOME else None

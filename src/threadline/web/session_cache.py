@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from threadline.archive import Archive
-from threadline.errors import Error, NotFound
+from threadline.errors import Ambiguous, Error, NotFound
 from threadline.files import escape_path
 from threadline.find import change_time_ns, path_change_time_ns, session_transcripts
 from threadline.insight import find_commits
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from threadline.model.session import Agent, Continuation
     from threadline.model.summaries import SummaryLinks
     from threadline.render import View
+    from threadline.web.session.usage import StripFigures
 
 MAX_BYTES = 128 * 1024 * 1024
 """Bytes of transcripts in the cache; in memory they take several times as much."""
@@ -83,10 +84,11 @@ class SessionFacts(Struct, frozen=True):
     @classmethod
     def of(cls, session: Session) -> SessionFacts:
         """Compute the facts of a session; calls include those of agents."""
+        started, ended = session.span
         return cls(
-            started=session.started,
-            ended=session.ended,
-            wall_time=session.wall_time,
+            started=started,
+            ended=ended,
+            wall_time=ended - started if started is not None and ended is not None else None,
             models=session.models,
             cwds=session.cwds,
             git_branches=session.git_branches,
@@ -145,10 +147,14 @@ class SessionSpending(Struct, frozen=True):
 
 
 class AgentDrawing(Struct, frozen=True):
-    """The conversation of an agent, rendered for a view, and the positions of its entries."""
+    """The conversation of an agent, rendered for a view, and the positions of its entries.
+
+    `strips` are the figures of the strips beside its parts, computed when a part is shown for the first time.
+    """
 
     renderer: ConversationRenderer
     positions: PositionIndex
+    strips: dict[int, StripFigures] = {}
 
 
 class CachedSession:
@@ -165,8 +171,7 @@ class CachedSession:
         self._links = links
         self._lock = threading.RLock()
         self._drawings: OrderedDict[tuple[str | None, View, str], AgentDrawing] = OrderedDict()
-        self._windows: dict[str | None, tuple[ContextWindow, ...]] = {}
-        self._cache_breaks: dict[str | None, dict[int, str]] = {}
+        self._windows: dict[str | None, tuple[tuple[ContextWindow, ...], dict[int, str]]] = {}
         self._limits: dict[str | None, ContextLimit | None] = {}
         self._entries_by_line: dict[str | None, dict[int, Entry]] = {}
         self._spending: SessionSpending | None = None
@@ -298,20 +303,21 @@ class CachedSession:
 
     def windows(self, name: str | None) -> tuple[ContextWindow, ...]:
         """The context window of each request of an agent."""
-        with self._lock:
-            if name not in self._windows:
-                agent = self.agent(name)
-                self._windows[name] = tuple(request.window for request in find_requests(agent.entries, agent.turns))
-            return self._windows[name]
+        return self._requests(name)[0]
 
     def cache_breaks(self, name: str | None) -> dict[int, str]:
         """The causes of an agent's cache breaks, by the number of the request."""
+        return self._requests(name)[1]
+
+    def _requests(self, name: str | None) -> tuple[tuple[ContextWindow, ...], dict[int, str]]:
+        """The windows and cache breaks of an agent. The requests themselves take more memory and are not kept."""
         with self._lock:
-            if name not in self._cache_breaks:
+            if name not in self._windows:
                 agent = self.agent(name)
-                breaks = find_cache_breaks(agent, find_requests(agent.entries, agent.turns))
-                self._cache_breaks[name] = {each.request: str(each.cause) for each in breaks}
-            return self._cache_breaks[name]
+                requests = find_requests(agent.entries, agent.turns)
+                breaks = {each.request: str(each.cause) for each in find_cache_breaks(agent, requests)}
+                self._windows[name] = tuple(request.window for request in requests), breaks
+            return self._windows[name]
 
     @cached_property
     def committing_calls(self) -> frozenset[str]:
@@ -393,6 +399,15 @@ class SessionCache:
         place, version, size = self._locate(name, archive)
         session = self._current(place, version)
         return session if session is not None else self._read(place, version, size)
+
+    def has_session(self, id_: str, archive: Archive) -> bool:
+        """Whether a session has this id; a prefix of it, or a path, is not an id."""
+        try:
+            return "/" not in id_ and _find_session(id_, archive).id == id_
+        except Ambiguous:
+            return any(session.id == id_ for session in archive.sessions())
+        except NotFound:
+            return False
 
     def find_unread(self, name: str, archive: Archive, min_bytes: int) -> SessionPlace | None:
         """Return the place of a session that is not in the cache and at least this large; None otherwise.

@@ -33,11 +33,12 @@ INSIGHT = (WHY, WASTE, OUTCOMES, TOOLS, DIGEST)
 LIVE, ASSETS, SESSION = "/live", "/assets", "/session"
 ACCESS, NEW_LINK, LOG_OUT, LOG_OUT_ALL = "/access", "/access/link", "/access/logout", "/access/logout-all"
 ERRORS, BLOCKS, HISTORY, COMPARE = "/errors", "/blocks", "/history", "/compare"
-TIME_ZONE = "/time-zone"
+TIME_ZONE, RECEIPT = "/time-zone", "/receipt"
 ANNOTATE, SAVED_SEARCHES = "/annotate", "/saved-searches"
 _AGENT_PARAMETERS = frozenset({"branch", "from", "to"})
 """Parameters that apply to one agent only."""
 _CARRIED: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("carried", default=())
+_OFFERED: ContextVar[Collection[str] | None] = ContextVar("offered", default=None)
 
 
 @contextmanager
@@ -51,6 +52,22 @@ def carry_query(*pairs: tuple[str, str]) -> Iterator[None]:
         yield
     finally:
         _CARRIED.reset(token)
+
+
+@contextmanager
+def offer_pages(paths: Collection[str]) -> Iterator[None]:
+    """Offer links only to these pages meanwhile: a lake does not have all of them."""
+    token = _OFFERED.set(paths)
+    try:
+        yield
+    finally:
+        _OFFERED.reset(token)
+
+
+def is_offered(path: str) -> bool:
+    """Whether this server has a page."""
+    offered = _OFFERED.get()
+    return offered is None or path in offered
 
 
 def build_url(path: str, query_pairs: Iterable[tuple[str, str]] = (), /, **query: QueryValue) -> str:
@@ -220,7 +237,7 @@ class SessionLinks(Struct, frozen=True):
 
     def file(self, path: str) -> str | None:
         """The page of a file: which sessions read or changed it."""
-        return build_url(FILES, path=path)
+        return build_url(FILES, path=path) if is_offered(FILES) else None
 
     def branch(self, number: int | None, at: str | None = None) -> str | None:
         """The page of a branch, beginning at an entry; None is the main conversation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from decimal import Decimal
@@ -12,6 +13,8 @@ from tests.cli.conftest import cli
 from tests.cli.runner import CliRunner
 from tests.export.otlp.decoding import decode_json, sum_spans
 from tests.export.otlp.receiver import receive
+
+from threadline.export import OtlpWriter
 
 __all__ = ["cli"]
 
@@ -111,3 +114,18 @@ def test_missing_extra_names_the_command(
     assert "[otlp]'" in result.err
     assert cli(*command, "--out", str(tmp_path / "a.jsonl")).code == 0
     assert json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])["resourceSpans"]
+
+
+def test_full_temporary_folder_is_named(
+    cli: CliRunner, small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If there is no space for the traces, the message names the temporary folder, and no file is left."""
+
+    def raise_disk_full(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(OtlpWriter, "send", raise_disk_full)
+    result = cli("export", "--format", "otlp", "last", "--home", str(small_home), "--out", str(tmp_path / "x.jsonl"))
+    assert result.code == 2
+    assert "is full. Free some space, or set TMPDIR" in result.err
+    assert not (tmp_path / "x.jsonl").exists()

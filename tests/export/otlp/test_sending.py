@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import socket
 import time
 from pathlib import Path
 
@@ -96,6 +97,46 @@ def test_busy_server_is_asked_again(status: int) -> None:
         assert len(receiver.spans) == 3
     assert waits.all == [7, 2, 4]
     assert (sender.retries, sender.requests, sender.spans) == (3, 1, 3)
+
+
+def test_long_wait_is_reported() -> None:
+    """Before it waits for long, the sender says why and for how long. It waits ten minutes at most."""
+    sentences: list[str] = []
+    waits = _Waits()
+    with receive() as receiver:
+        receiver.answers = [(429, {"Retry-After": "999999"}), (503, {"Retry-After": "1"})]
+        sender = OtlpSender(Endpoint.parse(receiver.url, environ={}), report=sentences.append, sleep=waits.sleep)
+        sender.send(_make_spans(1))
+    assert waits.all == [600, 1]
+    (sentence,) = sentences
+    assert "answered 429 " in sentence
+    assert sentence.endswith("Trying again in 600 seconds.")
+
+
+@pytest.mark.parametrize("answer", [b"x" * 100_000, b"x"])
+def test_endless_answer_is_not_read(answer: bytes) -> None:
+    """A server that never stops answering, fast or slowly, costs neither memory nor more than a minute."""
+    read = 0
+
+    class Answer:
+        def read1(self, size: int) -> bytes:
+            nonlocal read
+            part = answer[:size]
+            read += len(part)
+            return part
+
+    ticks = iter(range(1_000_000))
+    sender = OtlpSender(Endpoint.parse("http://127.0.0.1:1", environ={}), clock=lambda: next(ticks))
+    assert len(sender._read_answer(Answer())) == read <= 64 * 1024
+
+
+def test_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says that it did not answer in time, not that it cannot be reached."""
+    monkeypatch.setattr("threadline.export.otlp.sender._TIMEOUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = Endpoint.parse(f"http://127.0.0.1:{server.getsockname()[1]}", environ={})
+        with pytest.raises(Error, match="did not answer within 0 seconds"):
+            OtlpSender(endpoint).send(_make_spans(1))
 
 
 def test_retry_after_may_be_a_date() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from tests.render.html.calls_and_pages import Page
 
-from threadline.render.html import el, join
+from threadline.render.html import el, facts_row, join, project_link
 
 
 @given(st.text(), st.text())
@@ -30,3 +30,16 @@ def test_children_may_be_nested_lists() -> None:
     """Children are concatenated, numbers too."""
     assert el("p", ["a", ["<", el("b", 1)], None]) == Markup("<p>a&lt;<b>1</b></p>")
     assert join(["a", "b"], Markup("<br>")) == Markup("a<br>b")
+
+
+def test_facts_are_separated_by_spaces() -> None:
+    """Copied text and screen readers have a space between facts. Empty ones are left out."""
+    row = facts_row(["2 turns", "", None, el("a", "context", href="/x"), "$0.12"])
+    assert row == ('<p class="facts"><span>2 turns</span> <span><a href="/x">context</a></span> <span>$0.12</span></p>')
+
+
+def test_a_project_is_written_like_its_path() -> None:
+    """The short form of a path has the separators of the path: other pages show the same path in full."""
+    assert ">D:\\oh-my-posh<" in project_link("D:\\oh-my-posh")
+    assert ">work\\app<" in project_link("C:\\Users\\me\\work\\app")
+    assert ">work/app<" in project_link("/home/me/work/app")

@@ -86,11 +86,11 @@ def test_shows_the_state_at_the_end(tmp_path: Path) -> None:
         "State at the end",
         "Files (2)",
         "a.py",
-        "proven",
+        "exact",
         "changed",
-        "Every line is proven by edit at line 7",
+        "Every line is known from the edit at line 7",
         "1\n2one\nthree",
-        "2 of 9 lines are proven",
+        "2 of 9 lines are known",
         "5\n6five\nsix",
         f"◐ {HOSTILE}",
         "☐ #1 Do it",
@@ -121,9 +121,9 @@ def test_compares_two_states(tmp_path: Path) -> None:
     before, after = state_at(sample, sample.main.entries[2].place), state_at(sample)
     differences = difference(before, after)
     page = Page(render_state(after, sample, SCENE, before, differences))
-    assert "Compared with the state after line 3" in page.text
+    assert "Changes since the state after line 3" in page.text
     assert " one\n-two\n+three\n" in page.text
-    assert "Before: Every line is proven by write at line 3" in page.text
+    assert "Before: Every line is known from the write at line 3" in page.text
     same = Page(render_state(after, sample, SCENE, after, difference(after, after)))
     assert "No file is known to differ." in same.text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -73,9 +74,12 @@ def test_a_chart_is_well_formed_inert_and_labelled(name: str) -> None:
         "style" in attribute or any(key.startswith("on") for key in attribute) for attribute in chart.attributes
     )
     drawings = [attributes for tag, attributes in zip(chart.names, chart.attributes, strict=True) if tag == "svg"]
-    assert len(drawings) == 1
-    assert drawings[0]["role"] in {"img", "group"}
-    assert drawings[0].get("aria-labelledby") or drawings[0].get("aria-label")
+    assert len(drawings) == (2 if name == "bars" else 1)
+    for drawing in drawings:
+        assert drawing["role"] in {"img", "group"}
+        assert drawing.get("aria-labelledby") or drawing.get("aria-label")
+    ids = [attributes["id"] for attributes in chart.attributes if "id" in attributes]
+    assert len(set(ids)) == len(ids)
 
 
 def test_a_calendar_has_every_day_of_a_year_once() -> None:
@@ -108,9 +112,34 @@ def test_a_calendar_shades_exactly_the_active_days(counts: dict[int, int]) -> No
 def test_bars_stay_inside_their_drawing(values: list[tuple[float, float]]) -> None:
     """No column is higher than the drawing, and its parts are stacked."""
     page = _bars([Bar(f"day {at}", pair) for at, pair in enumerate(values)])
-    for y, height in re.findall(r'y="([-0-9.]+)" width="[0-9.]+" height="([-0-9.]+)" class="part', page):
-        assert float(y) >= 7.9
-        assert float(y) + float(height) <= 230 - 22 + 0.1
+    for drawing in _drawings(page):
+        size = int(re.findall(r'viewBox="0 0 \d+ (\d+)"', drawing)[0])
+        for y, height in re.findall(r'y="([-0-9.]+)" width="[0-9.]+" height="([-0-9.]+)" class="part', drawing):
+            assert float(y) >= 7.9
+            assert float(y) + float(height) <= size - 22 + 0.1
+
+
+def _drawings(page: Markup) -> list[str]:
+    drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert len(drawings) == 2
+    return drawings
+
+
+@pytest.mark.parametrize("days", [1, 7, 30, 61, 200])
+def test_labels_of_bars_fit_on_wide_and_narrow_screens(days: int) -> None:
+    """In both sizes, labels below the bars neither overlap nor leave the drawing, and there are several if they fit."""
+    page = _bars([Bar(f"{day:02} Nov 2026", (1, 2)) for day in range(days)])
+    for drawing in _drawings(page):
+        width = int(re.findall(r'viewBox="0 0 (\d+)', drawing)[0])
+        spans = []
+        for x, kind, text in re.findall(r'<text x="([-0-9.]+)"[^>]* class="label (middle|end)"[^>]*>([^<]*)', drawing):
+            if "Nov" in text:  # not on the other axis
+                length = 6 * len(text)
+                start = float(x) - (length if kind == "end" else length / 2)
+                spans.append((start, start + length))
+        assert len(spans) >= min(days, 3)
+        assert all(start >= 0 and end <= width for start, end in spans)
+        assert all(end < start for (_, end), (start, _) in pairwise(spans))
 
 
 def test_bars_have_tooltips_and_a_table() -> None:

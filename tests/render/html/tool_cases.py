@@ -398,7 +398,7 @@ CASES: tuple[Case, ...] = (
             "totalTokens": 1200,
             "totalToolUseCount": 3,
         },
-        ("Prompt", "Find it", "Found it", "3 calls", "1,200 tokens"),
+        ("Prompt", "Find it", "Found it", "3 calls", "1.2k tokens"),
     ),
     Case(
         "Agent",

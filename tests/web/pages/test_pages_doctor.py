@@ -10,6 +10,7 @@ from tests.web.pages.requests import ParsedPage, ask, data
 
 import threadline
 from threadline.archive import Archive
+from threadline.model.text import format_size
 from threadline.web.examiner import ExaminationProgress, Examiner
 
 _MAX_SECONDS = 120
@@ -57,7 +58,7 @@ def test_the_page_shows_progress_and_then_the_result(demo: Archive) -> None:
     assert answer["state"] == "done"
     assert answer["examination"]["entries"] == demo.examine().entries
     assert not page.scripts
-    assert "of bytes understood" in ParsedPage(page).words
+    assert f"100% of {format_size(demo.examine().bytes)} understood" in ParsedPage(page).words
 
 
 def test_shows_problems_from_the_index_at_once(tmp_path: Path) -> None:

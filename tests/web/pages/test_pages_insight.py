@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from datetime import UTC
@@ -20,7 +21,7 @@ import threadline
 from threadline import insight
 from threadline.archive import Archive
 from threadline.json_values import encode_json
-from threadline.model.waste import WasteLimits
+from threadline.model.insight.waste import WasteLimits
 from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache
 
 AGENT = "a1b2c3d4e"
@@ -198,6 +199,24 @@ def test_waste_page_of_a_period_equals_the_library(demo: Archive) -> None:
     assert Decimal(document["total"]) == found.total
     parsed = parse_page(demo, "/waste?since=all&min=0")
     assert any(link.startswith("/session/") and "at=" in link for link in parsed.links)
+
+
+def test_findings_with_advice_come_first(tmp_path: Path) -> None:
+    """A cache break whose cause is unknown is below one that something can be done about, even if it cost more."""
+    parts = [
+        prompt("Look", timestamp="2026-11-02T10:00:00Z"),
+        reply("One.", written=300_000, timestamp="2026-11-02T10:00:05Z"),
+        prompt("And", timestamp="2026-11-02T10:00:10Z"),
+        reply("Two.", written=300_000, timestamp="2026-11-02T10:00:15Z"),
+        prompt("Back", timestamp="2026-11-02T15:00:00Z"),
+        reply("Three.", written=200_000, timestamp="2026-11-02T15:00:05Z"),
+    ]
+    write(tmp_path / "projects" / "-work-app" / f"{SESSION}.jsonl", *transcript(*parts))
+    with Archive(threadline.open(tmp_path).homes, stale_ok=True) as archive:
+        page = str(ask(archive, "/waste?since=all&min=0&only=cache-break").main)
+    known, unknown = re.findall(r'<p class="advice">(.*?)</p>', page)
+    assert known.startswith("<b>What to do: </b>Compact or finish before a break")
+    assert unknown.startswith("The transcript does not show the cause.")
 
 
 def test_period_applies_to_both_pages(demo: Archive) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 from pathlib import Path
 from re import findall
@@ -174,6 +175,17 @@ def test_reports_of_the_terminal_are_pages(demo: Archive) -> None:
     assert [prompt["text"] for prompt in prompts] == [prompt.text for prompt in demo.history(limit=3)]
 
 
+def test_the_second_session_of_a_comparison_is_one_click_away(demo: Archive) -> None:
+    """With one session, the page links to comparisons with others: first with those of the same project."""
+    rows = data(ask(demo, "/sessions?limit=500"))["sessions"]
+    project = Counter(row["project"] for row in rows).most_common(1)[0][0]
+    same = [row["session"] for row in rows if row["project"] == project]
+    page = parse_page(demo, f"/compare?a={same[0]}")
+    links = [link for link in page.links if link.startswith("/compare?") and "b=" in link]
+    assert [link.partition("b=")[2] for link in links[: len(same) - 1]] == same[1:]
+    assert len(data(ask(demo, links[0]))) == 2
+
+
 def test_two_sessions_can_be_compared(demo: Archive) -> None:
     """Both have their figures, tools, files and prompts, which are those of the archive."""
     first, second = (str(session.id) for session in list(demo.sessions().sessions)[:2])
@@ -206,3 +218,15 @@ def test_the_time_zone_is_chosen_once(client: Client) -> None:
     assert "tz=Asia%2FTokyo" in client.get(answer.headers["location"]).text
     assert client.get("/time-zone?zone=Asia/Tokyo&back=//example.org/").headers["location"] == "/?tz=Asia%2FTokyo"
     assert client.get("/time-zone?zone=Nowhere/Land").status_code == 400
+
+
+def test_calls_can_be_sorted_by_failures(demo: Archive) -> None:
+    """Failed calls come first, newest first among equals, before every call that succeeded."""
+    calls = data(ask(demo, "/calls?sort=outcome&limit=500"))["calls"]
+    outcomes = [call["outcome"] for call in calls]
+    first_ok = outcomes.index("ok")
+    assert first_ok
+    assert set(outcomes[first_ok:]) == {"ok"}
+    errors = [call["timestamp"] for call in calls if call["outcome"] == "error"]
+    assert errors == sorted(errors, reverse=True)
+    assert any("sort=outcome" in link for link in parse_page(demo, "/calls").links)

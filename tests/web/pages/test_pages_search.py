@@ -37,7 +37,7 @@ def test_highlights_matches_in_a_snippet() -> None:
 
 def test_an_empty_result_is_explained(demo: Archive) -> None:
     """The explanation is the archive's."""
-    explanation = demo.why("zzzzqqqq since:2001-01-01")
+    explanation = demo.explain_no_hits("zzzzqqqq since:2001-01-01")
     page = parse_page(demo, "/search?q=zzzzqqqq+since:2001-01-01&tz=UTC")
     assert " ".join(explanation.split()) in page.words
 

@@ -16,7 +16,7 @@ from tests.web.pages.requests import ask, data, parse_page
 import threadline
 from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 from threadline.archive import Archive
-from threadline.cli.usage import parse_keys
+from threadline.cli.cost.usage import parse_keys
 from threadline.web.pages.usage import choose_unit, unit_days
 
 _DELETED = "0" * 8 + "-0000-4000-8000-000000000105"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
@@ -18,11 +17,11 @@ from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.export.redaction import parse_redaction, redaction_options
-from threadline.cli.export.traces import OTLP, export_traces, otlp_options, reject_otlp_options
+from threadline.cli.export.traces import OTLP, export_traces, otlp_options, reject_otlp_options, report_full_disk
 from threadline.cli.options import complete_with, home_option, project_option, since_option, until_option
 from threadline.cli.output import report_nothing
 from threadline.cli.resolve import open_archive, transcript_path
-from threadline.errors import BadQuery, Error
+from threadline.errors import BadQuery
 from threadline.export import (
     ExportFormat,
     ExportOptions,
@@ -41,7 +40,7 @@ from threadline.export import (
     write_report,
 )
 from threadline.model.homes import Homes
-from threadline.model.outcomes import OutcomeKind
+from threadline.model.insight.outcomes import OutcomeKind
 from threadline.model.text import count, format_size
 from threadline.model.times import TimeRange, parse_zone
 from threadline.redact import Level
@@ -56,24 +55,27 @@ _MAX_KINDS = 6
 _EPILOG = """
 \b
 Examples:
-  threadline export last                               an HTML file, redacted
+  threadline export last                                an HTML file, redacted
   threadline export last --format md --out session.md
-  threadline export 55604662 --from 3 --to 7           turns 3 to 7
+  threadline export 55604662 --from 3 --to 7            turns 3 to 7
   threadline export last --tools none --thinking none --format txt --out -
-  threadline export --project app --site app-site      a static site
+  threadline export --project app --site app-site       a static site
   threadline export last --hide Acme --report hidden.json
-  threadline export last --level metrics --format jsonl    no text
-  threadline export last --format jsonl --no-redact    the unchanged lines
-  threadline export --format otlp --endpoint http://localhost:4318    traces
-  threadline export last --format atif                 a Harbor trajectory
+  threadline export last --level metrics --out a.jsonl  no text
+  threadline export last --format jsonl --no-redact     the unchanged lines
+  threadline export --format otlp --endpoint http://localhost:4318
+  threadline export last --format atif                  a Harbor trajectory
   threadline export --since 30d --format inspect --out month.eval
   threadline export --project app --format messages --out app.jsonl
+  threadline export all --format scout --out transcripts/
   threadline export --outcome commit --format hf --split test=10 --out data
 
 \b
 Exit codes: 0 success; 2 an error, or a secret was left (nothing is written).
 """
 _DETAIL_CHOICE = click.Choice(["full", "fold", "none"])
+_ALL = "all"
+"""The name that means every session."""
 _FILE_PATH = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -117,13 +119,13 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
 )
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option(
-    "--thinking", type=_DETAIL_CHOICE, default="fold", show_default=True, help="Show thinking in full, folded, or not."
+    "--thinking", type=_DETAIL_CHOICE, default="fold", help="Show thinking in full, folded, or not. Default: fold."
 )
 @click.option(
-    "--tools", type=_DETAIL_CHOICE, default="fold", show_default=True, help="Show tool calls in full, folded, or not."
+    "--tools", type=_DETAIL_CHOICE, default="fold", help="Show tool calls in full, folded, or not. Default: fold."
 )
 @click.option(
-    "--agents", type=_DETAIL_CHOICE, default="fold", show_default=True, help="Show agents in full, folded, or not."
+    "--agents", type=_DETAIL_CHOICE, default="fold", help="Show agents in full, folded, or not. Default: fold."
 )
 @click.option("--from", "first", type=click.IntRange(min=0), metavar="TURN", help="The first turn to export.")
 @click.option("--to", "last", callback=_parse_last_turn, metavar="TURN", help="The last turn to export.")
@@ -173,14 +175,17 @@ def export(
 ) -> int:
     """Write sessions to files, with secrets redacted.
 
-    SESSION is the start of a session id, a transcript, or `last`. Secrets, names, addresses and home directories are
-    replaced by placeholders, the same one everywhere for the same value. The result is checked again, and nothing is
-    written if a secret remains. The same session always gives the same bytes. Several sessions as HTML become a site.
+    SESSION is the start of a session id, a transcript, `last`, or `all`. Secrets, names, addresses and home directories
+    are replaced by placeholders, the same one everywhere for the same value. The result is checked again, and nothing
+    is written if a secret remains. The same session always gives the same bytes. Several sessions as HTML become a
+    site.
     """
     is_otlp = format_name is not None and format_name.lower() == OTLP
     if not is_otlp:
         reject_otlp_options()
     with open_archive(homes) as archive:
+        if is_otlp and sessions == (_ALL,) and not _filters(details):
+            sessions = ()
         is_whole = is_otlp and not sessions and not _filters(details)
         mains = None if is_whole or details["follow"] else _find_sessions(archive, sessions, details)
         if is_otlp and mains != []:
@@ -199,7 +204,7 @@ def export(
             make_staging_folder() as folder,
             _export_progress(mains, options, archive.homes) as advance,
         ):
-            with _report_full_disk(folder):
+            with report_full_disk(folder):
                 result = export_sessions(
                     mains,
                     options,
@@ -235,24 +240,6 @@ def _unwind_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@contextmanager
-def _report_full_disk(folder: str) -> Iterator[None]:
-    """Name the temporary folder if its disk is full.
-
-    Raises:
-        Error: it is.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            raise
-        where = str(Path(folder).parent)
-        raise Error(
-            f"The temporary folder {where!r} is full. Free some space, or set TMPDIR to another folder."
-        ) from None
-
-
 _FILTERS = {
     "--project": "project",
     "--since": "since",
@@ -272,10 +259,14 @@ def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, 
     filters = _filters(details)
     if names and filters:
         raise BadQuery(f"Name sessions or use {filters[0]}, not both.")
+    if names == (_ALL,):
+        return [session.path for session in archive.sessions()]
     if names:
         return [transcript_path(name) or archive.path(name) for name in names]
     if not filters:
-        raise BadQuery("Name a session (`last` is the newest), or select some with --project, --since or --until.")
+        raise BadQuery(
+            "Name a session (`last` is the newest, `all` means all), or select some with --project, --since or --until."
+        )
     time = TimeRange.parse(details["since"], details["until"], tz=details["tz"])
     selection = SessionFilter(project=details["project"], since=time.since, until=time.until)
     least, most = details["min_turns"] or 0, details["max_turns"]
@@ -414,6 +405,8 @@ def _write_files(
         paths = {(target / file.name).resolve() for file in result.files}
         if report.resolve() in paths:
             raise BadQuery(f"{str(report)!r} is a file of the export itself. Choose another path for the report.")
+    if target is not None:
+        out.report_new_folder(target)
     for file in result.files:
         path = target / file.name if target is not None and is_many else target
         if path is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from threadline.cli import output as out
 from threadline.cli.export.redaction import parse_redaction
 from threadline.cli.options import CommandFunction
 from threadline.cli.resolve import uses_index
-from threadline.errors import BadQuery, IndexBusy, Unreadable
+from threadline.errors import BadQuery, Error, IndexBusy, Unreadable
 from threadline.export import (
     Endpoint,
     OtlpSender,
@@ -93,9 +94,9 @@ def otlp_options(function: CommandFunction) -> CommandFunction:
                 "--idle",
                 type=click.FloatRange(min=1),
                 default=_DEFAULT_IDLE,
-                show_default=True,
                 metavar="SECONDS",
-                help="otlp: with --follow, a session counts as ended after SECONDS without an entry.",
+                help="otlp: with --follow, a session counts as ended after SECONDS without an entry."
+                f" Default: {_DEFAULT_IDLE:g}.",
             ),
         )
     ):
@@ -159,7 +160,7 @@ def export_traces(
     endpoint = _parse_endpoint(details, target)
     if endpoint is None:
         return _export_to_file(archive, mains, options, target, force=force, as_json=as_json, details=details)
-    sender = OtlpSender(endpoint, rate=details["rate"])
+    sender = OtlpSender(endpoint, rate=details["rate"], report=out.print_message)
     resume = details["resume"]
     sent = None
     if resume is not None:
@@ -227,10 +228,11 @@ def _export_to_file(
     check_destinations([path], protected_folders(mains or (), (home.path for home in archive.homes)), force=force)
     with make_staging_folder() as folder:
         staged = Path(folder) / "traces.jsonl"
-        with staged.open("wb") as file:
+        with report_full_disk(folder), staged.open("wb") as file:
             writer = OtlpWriter(file)
             counts = _export_all(TraceReader(archive, options), archive, mains, writer, None)
         size = staged.stat().st_size
+        out.report_new_folder(path)
         put_in_place(staged, path)
     if as_json:
         click.echo(out.json_text({"path": str(path), "size": size, **_count_fields(writer, counts)}, indent=2))
@@ -238,6 +240,24 @@ def _export_to_file(
         traces = f"{count(counts.traces, 'trace')}, {count(writer.spans, 'span')}, {format_size(size)}"
         click.echo(f"Wrote {plain(str(path))} ({traces}).")
     return EXIT_FAILED if counts.failed else EXIT_OK
+
+
+@contextmanager
+def report_full_disk(folder: str) -> Iterator[None]:
+    """Name the temporary folder if its disk is full.
+
+    Raises:
+        Error: it is.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        where = str(Path(folder).parent)
+        raise Error(
+            f"The temporary folder {where!r} is full. Free some space, or set TMPDIR to another folder."
+        ) from None
 
 
 def _standard_output() -> BinaryIO:

@@ -16,7 +16,7 @@ from threadline.cli import output as out
 from threadline.cli.options import home_option, output_options, timezone_option
 from threadline.cli.resolve import open_archive
 from threadline.insight import blame_record, blamed_line_record
-from threadline.model.blame import Blame, BlamedLine
+from threadline.model.insight.blame import Blame, BlamedLine
 from threadline.model.text import count, format_time
 from threadline.model.times import zone_name
 from threadline.render import clip, one_line
@@ -131,7 +131,7 @@ def _summary(result: Blame, zone: tzinfo) -> Iterator[str]:
     if result.repository is not None:
         parts.append(f"{by_commit:,} not written by a session")
     parts.append(f"{len(unknown):,} unknown")
-    yield f"{', '.join(parts)}. Times: {zone_name(zone)}."
+    yield f"{', '.join(parts)}. Times are {zone_name(zone)}."
     writers = Counter(
         (_writer(line, zone)[:2], line.author, line.model, line.agent, line.prompt) for line in lines if line.known
     )

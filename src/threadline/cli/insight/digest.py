@@ -11,7 +11,6 @@ import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.insight.period import read_rates
 from threadline.cli.options import (
     colour_option,
     home_option,
@@ -24,8 +23,8 @@ from threadline.cli.options import (
     timezone_option,
     until_option,
 )
-from threadline.cli.resolve import open_archive
-from threadline.model.digest import Digest
+from threadline.cli.resolve import open_archive, read_rates
+from threadline.model.insight.digest import Digest
 from threadline.model.times import in_zone
 from threadline.render import Style, digest_lines, plain
 
@@ -47,14 +46,14 @@ _FORMATS: dict[str, DigestFormat] = {
 _EPILOG = """
 \b
 Examples:
-  threadline digest                        this week
-  threadline digest --week last            the week before
+  threadline digest                               this week
+  threadline digest --week last                   the week before
   threadline digest --week 2026-W45
   threadline digest --day yesterday
   threadline digest --month 2026-10 --project app
   threadline digest --since 2026-11-01 --until 2026-11-10
-  threadline digest --week last --out week.html    redacted, to share
-  threadline digest --json                 for a program
+  threadline digest --week last --out week.html   redacted, to share
+  threadline digest --json                        for a program
 
 \b
 Exit codes: 0 success; 1 nothing was spent in the period; 2 an error.
@@ -100,9 +99,8 @@ Exit codes: 0 success; 1 nothing was spent in the period; 2 an error.
     "max_sessions",
     type=click.IntRange(min=0),
     default=_DEFAULT_SESSIONS,
-    show_default=True,
     metavar="N",
-    help="List at most N sessions of each project; 0 lists all. JSON has all.",
+    help=f"List at most N sessions of each project; 0 lists all. JSON has all. Default: {_DEFAULT_SESSIONS}.",
 )
 @timezone_option
 @prices_option
@@ -177,6 +175,7 @@ def _write_file(
     if target is None:
         out.print_text(text)
         return
+    out.report_new_folder(target)
     write_output(target, text.encode(errors="surrogatepass"))
     click.echo(f"Wrote {plain(str(target))}, {'redacted' if is_redacted else 'not redacted'}.", err=True)
 

@@ -10,7 +10,7 @@ import click
 
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
-from threadline.cli.insight.period import format_count
+from threadline.cli.insight.period import format_count, print_agents_only
 from threadline.cli.options import (
     complete_with,
     home_option,
@@ -24,17 +24,17 @@ from threadline.cli.options import (
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_record
+from threadline.model.insight.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
 from threadline.model.ledger import NONE
-from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
-from threadline.model.text import count, format_amount, format_time
+from threadline.model.text import count, format_amount, format_changes, format_time
 from threadline.model.times import zone_name
-from threadline.render import clip_left
+from threadline.render import clip_left, clip_path
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
 
 _DEFAULT_LIMIT = 30
-_WIDE = 120
+_DROPPED_FIRST = ("$/PR", "removed", "$/100 lines", "files", "added", "failed", "tests", "PRs", "$/commit")
 _EPILOG = """
 \b
 Examples:
@@ -148,13 +148,16 @@ def _print_groups(  # noqa: PLR0917 - what the command line has
         record = outcome_group_record(group, by)
         return {**record, "title": titles.get(group.key)} if by == "session" else record
 
-    return print_listing(
+    code = print_listing(
         groups,
         output,
         row=row,
         table=lambda _items: _group_table(groups, by, titles),
         nothing=lambda: _explain_nothing(archive, session, criteria, repo),
     )
+    if groups and output == "table" and by == "session" and not groups.more:
+        print_agents_only(archive, (group.key for group in groups if group.key != NONE))
+    return code
 
 
 def _explain_nothing(archive: Archive, session: str | None, criteria: CrossSessionFilter, repo: str | None) -> str:
@@ -186,11 +189,10 @@ def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:
         "$/PR": lambda group: format_amount(group.per_pull_request),
         "$/100 lines": lambda group: format_amount(group.per_100_lines),
     }
-    if out.terminal_width() < _WIDE:
-        for name in ("files", "added", "removed", "$/PR", "$/100 lines"):
-            del columns[name]
     cells = [[*(show(group) for show in columns.values()), _format_key(group.key, by, titles)] for group in listed]
-    table = out.format_table([*columns, by], cells, right=range(len(columns)), ends=by == "project")
+    table = out.format_table(
+        [*columns, by], cells, right=range(len(columns)), drop=_DROPPED_FIRST, ends=by == "project"
+    )
     if not groups.more:
         return table
     return f"{table}\n\n{count(groups.more, 'more group')}: use --limit N. The total includes them."
@@ -226,7 +228,14 @@ def _list_table(rows: Sequence[Outcome], zone: tzinfo, *, has_session: bool) -> 
         ]
         for row in rows
     ]
-    return out.format_table(headings, cells, right=(2,) if has_session else (1,))
+    return out.format_table(
+        headings,
+        cells,
+        right=(headings.index("line"),),
+        shrink=(headings.index("action"), headings.index("result")),
+        drop=("line", "action"),
+        cut=clip_path,
+    )
 
 
 def _format_label(row: Outcome) -> str:
@@ -240,13 +249,13 @@ def _format_label(row: Outcome) -> str:
 def _format_result(row: Outcome, *, has_state: bool) -> str:
     match row.kind:
         case OutcomeKind.COMMIT:
-            changes = f"+{row.added} -{row.removed}" if row.added is not None else ""
+            changes = format_changes(row.added, row.removed) if row.added is not None else ""
             return " ".join(filter(None, (str(row.state or "unknown") if has_state else "", changes)))
         case OutcomeKind.FILE:
-            return f"+{row.added} -{row.removed}, {row.surviving} survive"
+            return f"{format_changes(row.added, row.removed)}, {row.surviving:,} survive"
         case OutcomeKind.TEST if row.passed is not None:
-            parts = [f"{row.passed} passed", f"{row.failed} failed" if row.failed else ""]
-            return ", ".join(filter(None, (*parts, f"{row.skipped} skipped" if row.skipped else "")))
+            parts = [f"{row.passed:,} passed", f"{row.failed:,} failed" if row.failed else ""]
+            return ", ".join(filter(None, (*parts, f"{row.skipped:,} skipped" if row.skipped else "")))
         case OutcomeKind.TEST:
             return "result unknown" if row.is_ok is None else "passed" if row.is_ok else "failed"
     return ""
@@ -258,7 +267,7 @@ def _describe(group: OutcomeGroup) -> str:
         f"{format_amount(group.amount)} spent" if group.amount is not None else "no cost known",
         count(group.commits, "commit") + (f" ({format_amount(group.per_commit)} each)" if group.per_commit else ""),
         count(group.pull_requests, "pull request"),
-        f"{count(group.files, 'file')} changed (+{group.added:,} -{group.removed:,})",
+        f"{count(group.files, 'file')} changed ({format_changes(group.added, group.removed)})",
         f"{count(group.surviving, 'line')} survive"
         + (f" ({format_amount(group.per_100_lines)} per 100)" if group.per_100_lines else ""),
         count(group.test_runs, "test run") + (f", {group.failed_runs:,} failed" if group.failed_runs else ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
 from decimal import Decimal
@@ -16,6 +16,7 @@ from threadline.cli.options import (
     complete_with,
     home_option,
     jobs_option,
+    limit_option,
     output_options,
     prices_option,
     project_option,
@@ -23,8 +24,9 @@ from threadline.cli.options import (
     timezone_option,
     until_option,
 )
-from threadline.cli.resolve import open_archive
+from threadline.cli.resolve import open_archive, read_rates
 from threadline.model.places import Place, SessionId
+from threadline.model.text import format_percent
 from threadline.model.times import TimeRange
 
 if TYPE_CHECKING:
@@ -44,13 +46,8 @@ def insight_options(function: Callable[..., Any]) -> Callable[..., Any]:
         home_option,
         jobs_option,
         prices_option,
-        click.option(
-            "--limit",
-            type=click.IntRange(min=0),
-            default=DEFAULT_LIMIT,
-            show_default=True,
-            metavar="N",
-            help="Show at most this many rows in the table; 0 shows all. Other outputs have every row.",
+        limit_option(
+            f"Show at most N rows in the table. Default: {DEFAULT_LIMIT}. Other outputs have every row.", DEFAULT_LIMIT
         ),
         timezone_option,
         project_option("Across all sessions: only projects whose path contains TEXT."),
@@ -60,15 +57,6 @@ def insight_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         function = decorator(function)
     return function
-
-
-def read_rates(price_files: Sequence[str]) -> Rates | None:
-    """Read the files of `--prices`; None without any, for the built-in prices."""
-    if not price_files:
-        return None
-    from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
-
-    return load_rates(*price_files)
 
 
 class Period(Struct, frozen=True):
@@ -124,6 +112,20 @@ class Period(Struct, frozen=True):
         return explain_project(archive, self.project)
 
 
+def print_agents_only(archive: Archive, sessions: Iterable[str]) -> None:
+    """Explain below a table why it has sessions that the list does not count, if it has any."""
+    from threadline.reports import agents_only_note, sessions_without_main  # noqa: PLC0415 - only tables need it
+
+    note = agents_only_note(sessions_without_main(sessions, archive.found))
+    if note:
+        click.echo(f"\n{out.wrap_text(note)}")
+
+
+def with_session_heading(session: Session | None, table: str) -> str:
+    """A table under the id and title of its session; across sessions, the table alone."""
+    return f"{out.session_heading(session)}\n\n{table}" if session is not None else table
+
+
 def format_count(number: int) -> str:
     """A number; nothing for 0."""
     return f"{number:,}" if number else ""
@@ -131,7 +133,7 @@ def format_count(number: int) -> str:
 
 def format_share(part: Decimal, total: Decimal) -> str:
     """A part of a total in per cent."""
-    return f"{part / total:.1%}" if total else ""
+    return format_percent(part / total) if total else ""
 
 
 def short_id(session: SessionId | None) -> str:

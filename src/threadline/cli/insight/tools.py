@@ -24,28 +24,27 @@ from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import TOOL_KEYS, TOOL_SORTS, tool_group_record
 from threadline.model.calls import ToolGroup, ToolGroups
-from threadline.model.text import count, format_amount, format_tokens
+from threadline.model.text import count, format_amount, format_duration, format_percent, format_tokens
 
 _DEFAULT_LIMIT = 30
-_WIDE = 100
-_SECONDS_PER_MINUTE = 60
+_DROPPED_FIRST = ("lost", "stopped", "exit≠0", "errors", "denied", "output", "p95")
 _EPILOG = """
 \b
 Examples:
-  threadline tools --since 30d             each tool of the last 30 days
-  threadline tools --by command            by program: git, npm, pytest …
-  threadline tools --sort failed           which fail most
-  threadline tools --by command --sort p95 which are slow
-  threadline tools --by server             by MCP server
-  threadline tools --by week --tool Bash   over time
-  threadline tools --by version --json     did an update change something?
-  threadline tools --no-cost               quick, without attributing costs
+  threadline tools --since 30d               each tool of the last 30 days
+  threadline tools --by command              by program: git, npm, pytest …
+  threadline tools --sort failed             which fail most
+  threadline tools --by command --sort p95   which are slow
+  threadline tools --by server               by MCP server
+  threadline tools --by week --tool Bash     over time
+  threadline tools --by version --json       did an update change something?
+  threadline tools --no-cost                 quick, without attributing costs
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("session", required=False, shell_complete=complete_with("sessions"))
-@click.option("--by", type=click.Choice(TOOL_KEYS), default="tool", show_default=True, help="Add up by this key.")
+@click.option("--by", type=click.Choice(TOOL_KEYS), default="tool", help="Add up by this key. Default: tool.")
 @click.option(
     "--tool",
     "names",
@@ -116,36 +115,25 @@ def tools(
 def _table(groups: ToolGroups, by: str) -> str:
     columns: dict[str, Callable[[ToolGroup], str]] = {
         "calls": lambda group: f"{group.calls:,}",
-        "failed": lambda group: f"{group.failure_rate:.0%}" if group.failure_rate else "",
+        "failed": lambda group: format_percent(group.failure_rate) if group.failure_rate else "",
         "errors": lambda group: format_count(group.errors - group.exit_codes),
         "exit≠0": lambda group: format_count(group.exit_codes),
         "denied": lambda group: format_count(group.denied),
         "stopped": lambda group: format_count(group.interrupted),
         "lost": lambda group: format_count(group.lost),
-        "median": lambda group: _format_seconds(group.median),
-        "p95": lambda group: _format_seconds(group.p95),
+        "median": lambda group: format_duration(group.median),
+        "p95": lambda group: format_duration(group.p95),
         "output": lambda group: _mark(group, format_tokens(group.output_tokens) if group.output_tokens else ""),
         "amount": lambda group: _mark(group, format_amount(group.carried) if group.carried else ""),
     }
-    dropped = ["errors", "exit≠0", "stopped", "lost"] if out.terminal_width() < _WIDE else []
     if not any(group.output_tokens for group in groups):
-        dropped += ["output", "amount"]
-    for name in dropped:
-        del columns[name]
+        del columns["output"], columns["amount"]
     cells: list[Sequence[str]] = [[*(show(group) for show in columns.values()), group.key] for group in groups]
-    table = out.format_table([*columns, by], cells, right=range(len(columns)), ends=by == "project")
+    table = out.format_table(
+        [*columns, by], cells, right=range(len(columns)), drop=_DROPPED_FIRST, ends=by == "project"
+    )
     return f"{table}\n\n{count(groups.more, 'more group')}: use --limit N." if groups.more else table
 
 
 def _mark(group: ToolGroup, text: str) -> str:
     return f"~{text}" if text and group.estimated else text
-
-
-def _format_seconds(seconds: float | None) -> str:
-    """A duration: `0.04s`, `12s`, `3m 5s`; empty if unknown."""
-    if seconds is None:
-        return ""
-    if seconds < 10:  # noqa: PLR2004 - below ten seconds, tenths matter
-        return f"{seconds:.2f}s" if seconds < 1 else f"{seconds:.1f}s"
-    minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)
-    return f"{minutes}m {rest}s" if minutes else f"{rest}s"

@@ -16,14 +16,15 @@ from threadline.cli.insight.period import (
     insight_options,
     place_headings,
     turn_cell,
+    with_session_heading,
 )
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_session
 from threadline.insight import waste_record
 from threadline.model.context import BreakCause
+from threadline.model.insight.waste import DETECTOR_NAMES, Waste, WasteLimits, WasteList
 from threadline.model.ledger import sum_amounts
 from threadline.model.text import count, format_amount, format_tokens
-from threadline.model.waste import DETECTOR_NAMES, Waste, WasteLimits, WasteList
 from threadline.render import clip_path
 
 if TYPE_CHECKING:
@@ -48,40 +49,36 @@ Examples:
     multiple=True,
     metavar="DETECTOR",
     type=click.Choice(DETECTOR_NAMES),
-    help=f"Run only this detector; may be used several times. Default: all of {', '.join(DETECTOR_NAMES)}.",
+    help=f"Run only this detector: {', '.join(DETECTOR_NAMES)}. Repeatable. Default: all.",
 )
 @click.option(
     "--min",
     "min_amount",
     type=click.FloatRange(min=0),
     default=float(_DEFAULTS.min_amount),
-    show_default=True,
     metavar="USD",
-    help="Leave out what cost less.",
+    help=f"Leave out what cost less. Default: {float(_DEFAULTS.min_amount)}.",
 )
 @click.option(
     "--min-tokens",
     type=click.IntRange(min=0),
     default=_DEFAULTS.min_tokens,
-    show_default=True,
     metavar="TOKENS",
-    help="Leave out what added fewer tokens.",
+    help=f"Leave out what added fewer tokens. Default: {_DEFAULTS.min_tokens}.",
 )
 @click.option(
     "--large-output",
     type=click.IntRange(min=1),
     default=_DEFAULTS.large_output,
-    show_default=True,
     metavar="TOKENS",
-    help="Size from which an output counts as large.",
+    help=f"Size from which an output counts as large. Default: {_DEFAULTS.large_output}.",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(min=2),
     default=_DEFAULTS.repeats,
-    show_default=True,
     metavar="N",
-    help="How often a file was read or a command was run to be reported, including the first time.",
+    help=f"Report files that were read, and commands that were run, at least N times. Default: {_DEFAULTS.repeats}.",
 )
 @insight_options
 def waste(
@@ -134,7 +131,7 @@ def waste(
 
 
 def _format_waste(session: Session | None, found: WasteList, limit: int) -> str:
-    shown = found[: limit or len(found)]
+    shown = found[:limit]
     cells = [
         (
             format_amount(finding.amount),
@@ -149,10 +146,10 @@ def _format_waste(session: Session | None, found: WasteList, limit: int) -> str:
     ]
     headings = ("amount", "share", "tokens", "detector", *place_headings(session), "what")
     right = [at for at, heading in enumerate(headings) if heading not in {"detector", "what"}]
-    table = out.format_table(headings, cells, right=right, cut=clip_path)
-    more = f" {count(len(found) - len(shown), 'more row')}: --limit 0 shows them." if len(found) > len(shown) else ""
+    table = out.format_table(headings, cells, right=right, drop=("share", "tokens", "turn"), cut=clip_path)
+    more = f" {count(len(found) - len(shown), 'more row')}: use --limit N." if len(found) > len(shown) else ""
     summary = f"{count(len(found), 'finding')}; {format_amount(found.total)} was spent in all.{more}"
-    return "\n".join([table, "", out.wrap_text(summary), "", *_suggestions(found)])
+    return "\n".join([with_session_heading(session, table), "", out.wrap_text(summary), "", *_suggestions(found)])
 
 
 def _suggestions(found: WasteList) -> list[str]:

@@ -16,9 +16,12 @@ from threadline.cli.insight.period import (
     format_where,
     insight_options,
     place_headings,
+    print_agents_only,
     short_id,
     turn_cell,
+    with_session_heading,
 )
+from threadline.cli.options import NO_LIMIT
 from threadline.cli.resolve import open_session
 from threadline.insight import (
     GROUP_KEYS,
@@ -28,14 +31,15 @@ from threadline.insight import (
     attribution_record,
     causes_record,
 )
-from threadline.model.attribution import CauseKind, CostCause
-from threadline.model.text import count, format_amount, format_tokens
+from threadline.model.insight.attribution import CauseKind, CostCause
+from threadline.model.text import count, format_amount, format_percent, format_tokens
 from threadline.render import clip_path
 
 if TYPE_CHECKING:
     from threadline.model.session import Session
 
-_WIDE = 110
+_AMOUNT_HEADINGS = ("amount", "share", "write", "read", "output")
+_DROPPED_FIRST = ("output", "write", "read", "requests", "turn", "share")
 _EPILOG = """
 \b
 Examples:
@@ -83,6 +87,8 @@ def why(
             titles = archive.titles([group.key for group in causes.by("session")]) if by == "session" else {}
             code = _print_causes(causes, lambda: causes_record(causes, by), by, limit, output, titles=titles)
             if code is not None:
+                if output == "table":
+                    print_agents_only(archive, {group.key for group in causes.by("session")})
                 return code
             reason = period.explain_project(archive)
             return out.report_nothing(reason or "Nothing was spent in that period and those projects.")
@@ -122,21 +128,20 @@ def _format_causes(
 ) -> str:
     if by is None:
         total = sum(group.causes for group in causes.by("kind"))
-        rows = causes.largest(limit) if limit else list(causes)
+        rows = causes.largest(limit) if limit < NO_LIMIT else list(causes)
         table, shown = _cause_table(causes, rows, session), len(rows)
     else:
         groups = causes.by(by)
-        total, shown = len(groups), min(limit or len(groups), len(groups))
+        total, shown = len(groups), min(limit, len(groups))
         table = _group_table(causes, groups[:shown], by, titles, is_period=session is None)
     footer = _footer(causes, total - shown, is_period=session is None)
-    return f"{table}\n\n{out.wrap_text(footer)}\n"
+    return f"{with_session_heading(session, table)}\n\n{out.wrap_text(footer)}\n"
 
 
 def _cause_table(causes: CauseList, rows: Sequence[CostCause], session: Session | None) -> str:
-    is_wide = out.terminal_width() >= _WIDE
     cells = [
         (
-            *_amount_cells(causes, row, is_wide=is_wide),
+            *_amount_cells(causes, row),
             ("~" if row.estimated else "") + format_tokens(row.tokens),
             f"{row.requests:,}",
             *turn_cell(session, row.turn),
@@ -145,8 +150,8 @@ def _cause_table(causes: CauseList, rows: Sequence[CostCause], session: Session 
         )
         for row in rows
     ]
-    headings = (*_amount_headings(is_wide=is_wide), "tokens", "requests", *place_headings(session), "cause")
-    return out.format_table(headings, cells, right=range(len(headings) - 1), cut=clip_path)
+    headings = (*_AMOUNT_HEADINGS, "tokens", "requests", *place_headings(session), "cause")
+    return out.format_table(headings, cells, right=range(len(headings) - 1), drop=_DROPPED_FIRST, cut=clip_path)
 
 
 def _group_table(
@@ -154,25 +159,20 @@ def _group_table(
 ) -> str:
     cells = [
         (
-            *_amount_cells(causes, group, is_wide=True),
+            *_amount_cells(causes, group),
             ("~" if group.estimated else "") + format_tokens(group.tokens),
             f"{group.causes:,}",
             _group_label(group, by, titles, is_period=is_period),
         )
         for group in groups
     ]
-    headings = (*_amount_headings(is_wide=True), "tokens", "causes", by)
-    return out.format_table(headings, cells, right=range(len(headings) - 1), cut=clip_path)
+    headings = (*_AMOUNT_HEADINGS, "tokens", "causes", by)
+    return out.format_table(headings, cells, right=range(len(headings) - 1), drop=_DROPPED_FIRST, cut=clip_path)
 
 
-def _amount_headings(*, is_wide: bool) -> tuple[str, ...]:
-    return ("amount", "share", "write", "read", "output") if is_wide else ("amount", "share")
-
-
-def _amount_cells(causes: CauseList, row: CostCause | CauseGroup, *, is_wide: bool) -> tuple[str, ...]:
-    """What it cost and its share; in a wide table also for what."""
-    parts = (row.write, row.read, row.output) if is_wide else ()
-    amounts = (format_amount(part) if part else "" for part in parts)
+def _amount_cells(causes: CauseList, row: CostCause | CauseGroup) -> tuple[str, ...]:
+    """What it cost, its share, and for what."""
+    amounts = (format_amount(part) if part else "" for part in (row.write, row.read, row.output))
     return format_amount(row.amount), format_share(row.amount, causes.amount), *amounts
 
 
@@ -187,9 +187,9 @@ def _group_label(group: CauseGroup, by: str, titles: Mapping[str, str], *, is_pe
 def _footer(causes: CauseList, more: int, *, is_period: bool) -> str:
     parts = [f"{format_amount(causes.amount)} in all" + (f", {count(causes.sessions, 'session')}" if is_period else "")]
     if more:
-        parts.append(f"{count(more, 'more row')}: --limit 0 shows them")
+        parts.append(f"{count(more, 'more row')}: use --limit N")
     if causes.error is not None:
-        parts.append(f"estimated sizes differ from measured ones by {causes.error:.0%} on average")
+        parts.append(f"estimated sizes differ from measured ones by {format_percent(causes.error)} on average")
     if causes.unpriced:
         parts.append(f"{count(causes.unpriced, 'request')} without a known price not included")
     return "; ".join(parts) + "."

@@ -6,21 +6,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from threadline.cli import EXIT_OK
-from threadline.cli.commands import forward_options
-from threadline.cli.options import CommandFunction, format_parameter, jobs_option, output_options
+from threadline.cli.commands import LazyGroup, forward_options
+from threadline.cli.options import CommandFunction, format_parameter, jobs_option, live_home_option, output_options
 from threadline.cli.output import print_message, report_nothing
-from threadline.errors import NotFound, did_you_mean
+from threadline.errors import BadQuery, NotFound
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from threadline.keep import Catalogue, Machine, Store
 
 _MAX_PROBLEMS = 5
@@ -78,17 +75,6 @@ def keep_options(function: CommandFunction) -> CommandFunction:
     return function
 
 
-def kept_homes_option(function: CommandFunction) -> CommandFunction:
-    """`--home`: the homes to keep, instead of those that are found."""
-    return click.option(
-        "--home",
-        "homes",
-        multiple=True,
-        metavar="PATH",
-        help="Read this home (folder, zip or tar) instead of the default ones. Repeatable.",
-    )(function)
-
-
 def machine_option(function: CommandFunction) -> CommandFunction:
     """`--machine`: only what one machine stored."""
     return click.option(
@@ -109,8 +95,6 @@ def keep_path(folder: Path | None) -> Path:
     if folder is not None:
         return Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 - those of Path raise
     if not is_keep_enabled():
-        from threadline.errors import BadQuery
-
         value = os.environ.get("THREADLINE_KEEP", "")
         raise BadQuery(f"THREADLINE_KEEP={value} turns the keep off. Name a folder with --keep DIR, or unset it.")
     return default_folder()
@@ -238,81 +222,46 @@ def deferred_progress_bar(label: str) -> Iterator[tuple[Callable[[int], None], C
 
 
 ACTIONS = {
-    "status": ("reports:status", "Show what the keep contains and what is at risk."),
-    "list": ("reports:list_sessions", "List the sessions in the keep, newest first."),
-    "diff": ("reports:diff", "Show what changed between runs."),
-    "restore": ("restore:restore", "Put sessions back into a Claude home."),
-    "verify": ("maintenance:verify", "Check every byte of the keep against its hash."),
-    "forget": ("maintenance:forget", "Delete a session from the keep permanently."),
-    "merge": ("maintenance:merge", "Import from other keeps."),
-    "accept-forgotten": ("maintenance:accept", "Forget what a merged keep has forgotten."),
-    "pack": ("maintenance:pack", "Combine small packs into large ones."),
-    "install": ("install:install", "Print how to run keep automatically."),
-    "uninstall": ("install:uninstall", "Print how to stop running it automatically."),
-    "path": ("reports:path", "Print the folder of the keep."),
+    "status": ("keep.reports:status", "Show what the keep contains and what is at risk."),
+    "list": ("keep.reports:list_sessions", "List the sessions in the keep, newest first."),
+    "diff": ("keep.reports:diff", "Show what changed between runs."),
+    "restore": ("keep.restore:restore", "Put sessions back into a Claude home."),
+    "verify": ("keep.maintenance:verify", "Check every byte of the keep against its hash."),
+    "forget": ("keep.maintenance:forget", "Delete a session from the keep permanently."),
+    "merge": ("keep.maintenance:merge", "Import from other keeps."),
+    "accept-forgotten": ("keep.maintenance:accept", "Forget what a merged keep has forgotten."),
+    "pack": ("keep.maintenance:pack", "Combine small packs into large ones."),
+    "install": ("keep.install:install", "Print how to run keep automatically."),
+    "uninstall": ("keep.install:uninstall", "Print how to stop running it automatically."),
+    "path": ("keep.reports:path", "Print the folder of the keep."),
 }
-"""Every action in the order of the help: `module:command` in `threadline.cli.keep`, and its one-line help."""
 
 _EPILOG = """
 \b
 Examples:
-  threadline keep                    store everything that is new
-  threadline keep status             what it contains, and what is at risk
-  threadline keep list --only        sessions that Claude Code has deleted
-  threadline keep restore 55604662   put a session back
-  threadline keep install            how to run it automatically
-  threadline keep --keep /mnt/usb/keep     into another folder
-  threadline keep --keep DIR --encrypt     a new, encrypted keep
+  threadline keep                        store everything that is new
+  threadline keep status                 what it contains, and what is at risk
+  threadline keep list --only            sessions that Claude Code has deleted
+  threadline keep restore 55604662       put a session back
+  threadline keep install                how to run it automatically
+  threadline keep --keep /mnt/usb/keep   into another folder
+  threadline keep --keep DIR --encrypt   a new, encrypted keep
 
 \b
 Exit codes: 0 success; 1 no Claude home; 2 an error, or a file was not stored.
 """
 
 
-class ActionGroup(click.Group):
-    """A group that imports an action when it is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The actions, in the order of the help."""
-        del ctx
-        return [*ACTIONS]
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the name of an action, without importing any."""
-        if incomplete.startswith("-"):
-            return click.Command.shell_complete(self, ctx, incomplete)
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(name, help=text) for name, (_, text) in ACTIONS.items() if name.startswith(incomplete)]
+class KeepGroup(LazyGroup):
+    """The actions of `threadline keep`."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import an action."""
-        del ctx
-        if cmd_name not in ACTIONS:
-            return None
-        module, _, name = ACTIONS[cmd_name][0].partition(":")
+        """Import an action, or say that zstandard is missing."""
         try:
-            command: click.Command = getattr(import_module(f"threadline.cli.keep.{module}"), name)
+            return super().get_command(ctx, cmd_name)
         except ModuleNotFoundError:
             require_zstandard()
             raise
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the actions from the table, without importing their modules."""
-        del ctx
-        with formatter.section("Actions"):
-            formatter.write_dl([(name, text) for name, (_, text) in ACTIONS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The action that the first word names, or an error with a suggestion."""
-        if args[0] not in ACTIONS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            match = did_you_mean(args[0], ACTIONS)
-            hint = f"Did you mean `threadline keep {match}`?" if match else f"Actions: {', '.join(ACTIONS)}."
-            raise click.UsageError(f"Unknown action {args[0]!r}. {hint}", ctx)
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the action. That there is no keep yet is not an error."""
@@ -322,7 +271,13 @@ class ActionGroup(click.Group):
             return report_nothing(str(error))
 
 
-@click.group(cls=ActionGroup, invoke_without_command=True, subcommand_metavar="[ACTION] [ARGS]...", epilog=_EPILOG)
+@click.group(
+    cls=KeepGroup,
+    sections={"Actions": ACTIONS},
+    invoke_without_command=True,
+    subcommand_metavar="[ACTION] [ARGS]...",
+    epilog=_EPILOG,
+)
 @click.option("--quiet", is_flag=True, help="Print nothing unless something is wrong; for hooks and timers.")
 @click.option(
     "--encrypt",
@@ -332,7 +287,7 @@ class ActionGroup(click.Group):
 )
 @click.option("--begin", is_flag=True, help="Create a new keep although the previous one is missing.")
 @keep_options
-@kept_homes_option
+@live_home_option
 @jobs_option
 @output_options
 @click.pass_context
@@ -352,7 +307,7 @@ def keep(
 
     Stores transcripts and everything that belongs to them, byte for byte. Claude Code deletes files that it has not
     written to for 30 days. Without an action, this stores what is new or has grown since the last run, compressed, in a
-    folder of its own. Nothing leaves it again except by `keep forget`.
+    folder of its own. Only `keep forget` removes anything from it.
     """
     if ctx.invoked_subcommand is not None:
         shared = {"folder": folder, "key_file": key_file, "homes": homes, "jobs": jobs}

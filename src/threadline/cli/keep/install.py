@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.group import keep_options, keep_path, kept_homes_option
-from threadline.cli.options import CommandFunction, output_options
+from threadline.cli.keep.group import keep_options, keep_path
+from threadline.cli.options import CommandFunction, live_home_option, output_options
 from threadline.cli.output import report_no_home, report_nothing
 from threadline.cli.resolve import program_words
 from threadline.find import homes as find_homes
@@ -94,12 +94,11 @@ def _removed_yes_option(function: CommandFunction) -> CommandFunction:
     "--timer",
     type=click.Choice(["auto", "systemd", "cron", "none"]),
     default="auto",
-    show_default=True,
-    help="Which timer to print beside the hook. auto: systemd if it is running, otherwise cron.",
+    help="Which timer to print beside the hook. auto: systemd if it is running, otherwise cron. Default: auto.",
 )
 @_removed_yes_option
 @keep_options
-@kept_homes_option
+@live_home_option
 @output_options
 def install(*, timer: str, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str) -> int:
     """Print how to run `keep` automatically: a hook for Claude Code, and an hourly timer.
@@ -108,12 +107,12 @@ def install(*, timer: str, folder: Path | None, key_file: Path | None, homes: tu
     """
     del key_file
     where = keep_path(folder)
-    living = find_homes(*homes)
-    if not living:
+    live = find_homes(*homes)
+    if not live:
         report_no_home()
         return EXIT_NOTHING
-    command = _keep_command(living, where if _is_keep_named(folder) else None)
-    steps = [*_hook_steps(living, command), *_timer_steps(timer, command)]
+    command = _keep_command(live, where if _is_keep_named(folder) else None)
+    steps = [*_hook_steps(live, command), *_timer_steps(timer, command)]
     if output != "table":
         out.print_rows(map(to_json_value, steps), output)
     else:
@@ -125,7 +124,7 @@ def install(*, timer: str, folder: Path | None, key_file: Path | None, homes: tu
 @click.command(epilog=_UNINSTALL_EPILOG)
 @_removed_yes_option
 @keep_options
-@kept_homes_option
+@live_home_option
 @output_options
 def uninstall(*, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str) -> int:
     """Print what to remove so that `keep` no longer runs automatically. The keep stays.

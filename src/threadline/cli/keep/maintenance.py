@@ -44,6 +44,7 @@ from threadline.keep import (
     merge_keeps,
     open_damaged_packs,
     repack,
+    sort_by_last_entry,
     this_machine,
     verify_keep,
 )
@@ -63,7 +64,7 @@ Examples:
   threadline keep verify --json        for a program
 
 \b
-Exit codes: 0 intact, 1 no keep found, 2 damage found or another error.
+Exit codes: 0 intact; 1 no keep found; 2 damage found, or another error.
 """
 
 
@@ -293,8 +294,8 @@ _FORGET_EPILOG = """
 \b
 Examples:
   threadline keep forget 55604662 --reason "a customer's data"
-  threadline keep forget 55604662 --reason "a mistake" --yes    without asking
-  threadline keep list      sessions in the keep
+  threadline keep forget 55604662 --reason "a mistake" --yes
+  threadline keep list                                  sessions in the keep
 
 \b
 Exit codes: 0 forgotten; 1 you said no; 2 an error.
@@ -318,7 +319,8 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     if not reason.strip():
         raise BadQuery("The reason is empty. It is all that will be left of the session.")
     catalogue, machine = open_catalogue(folder, key_file, trust_cache=False)
-    matches = find_sessions(list_sessions(catalogue), session)
+    candidates = list_sessions(catalogue)
+    matches = find_sessions(sort_by_last_entry(catalogue, candidates) if session == "last" else candidates, session)
     others = list_other_files(catalogue)
     owners = file_owners(catalogue)
     files = [
@@ -393,7 +395,7 @@ Examples:
   threadline keep verify         check the result
 
 \b
-Exit codes: 0 done, 1 no keep found, 2 an error (also: a pack is damaged).
+Exit codes: 0 done; 1 no keep found; 2 a pack is damaged, or another error.
 """
 
 

@@ -18,13 +18,12 @@ from threadline.cli.keep.group import (
     find_machine,
     keep_options,
     keep_path,
-    kept_homes_option,
     machine_option,
     open_catalogue,
     pending_message,
     print_problems,
 )
-from threadline.cli.options import output_options, timezone_option
+from threadline.cli.options import limit_option, live_home_option, output_options, timezone_option
 from threadline.cli.output import report_nothing
 from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
@@ -39,7 +38,7 @@ from threadline.keep import (
     RunSummary,
     Status,
 )
-from threadline.model.text import count, format_size, format_time
+from threadline.model.text import count, format_percent, format_size, format_time
 from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import one_line, plain
 
@@ -60,7 +59,7 @@ Exit codes: 0 there is a keep; 1 there is none yet; 2 an error.
 @click.command(epilog=_STATUS_EPILOG)
 @click.option("--all", "everything", is_flag=True, help=f"Show everything at risk, not only the first {_MAX_RISKS}.")
 @keep_options
-@kept_homes_option
+@live_home_option
 @timezone_option
 @output_options
 def status(
@@ -82,13 +81,13 @@ def status(
         catalogue, machine = open_catalogue(folder, key_file)
     except KeepNotFound as error:
         return _print_unkept(str(error), homes, output, zone, everything=everything)
-    living = find_homes(*homes)
+    live = find_homes(*homes)
     store = catalogue.store
     damaged = keep.open_damaged_packs(machine.folder, store.info.id)
     run = machine.last_run(store.folder)
     current = keep.read_status(
         catalogue,
-        living,
+        live,
         machine.id,
         damaged_packs=damaged.packs if damaged is not None else frozenset(),
         ended=run.ended if run is not None else None,
@@ -102,7 +101,7 @@ def status(
     else:
         for line in _status_lines(where, current, zone, everything=everything, is_encrypted=store.is_encrypted):
             click.echo(line)
-        forgotten = keep.list_forgotten_in_homes(catalogue, living)
+        forgotten = keep.list_forgotten_in_homes(catalogue, live)
         if forgotten:
             ids = ", ".join(sorted(session[:8] for session in forgotten)[:8])
             click.echo(f"Forgotten, so not stored, but still in a home: {count(len(forgotten), 'session')} ({ids}).")
@@ -115,7 +114,9 @@ def _print_unkept(message: str, homes: tuple[str, ...], output: str, zone: tzinf
     if output == "table":
         for line in _risk_lines(current, zone, everything=everything):
             click.echo(line)
-    elif output != "json":
+    elif output == "json":
+        out.print_record({"path": None, "encrypted": False, **_status_row(current)}, output)
+    else:
         out.print_rows(map(to_json_value, current.at_risk), output)
     return report_nothing(message)
 
@@ -128,7 +129,7 @@ def _status_row(current: Status) -> dict[str, Any]:
 
 def _status_lines(where: str, current: Status, zone: tzinfo, *, everything: bool, is_encrypted: bool) -> Iterator[str]:
     size = format_size
-    share = f", {current.stored / current.bytes:.1%}" if current.bytes else ""
+    share = f", {format_percent(current.stored / current.bytes)}" if current.bytes else ""
     rows = [
         ("keep", where + (" (encrypted)" if is_encrypted else "")),
         (
@@ -158,7 +159,7 @@ def _status_lines(where: str, current: Status, zone: tzinfo, *, everything: bool
 
 def _agents_only(number: int) -> str:
     """How many of the sessions `threadline list` does not show, because they have no transcript of their own."""
-    return f", {number:,} of them only agents" if number else ""
+    return f", {number:,} of them with only transcripts of agents" if number else ""
 
 
 def _format_timestamp(timestamp: str | None, zone: tzinfo) -> str:
@@ -166,16 +167,16 @@ def _format_timestamp(timestamp: str | None, zone: tzinfo) -> str:
 
 
 def _describe_period(period: RetentionPeriod) -> str:
-    if period.strange == LINKED_SETTINGS:
+    if period.invalid_setting == LINKED_SETTINGS:
         return f"{LINKED_SETTINGS}, so 30 days are assumed (set THREADLINE_LINKS to allow it)"
-    if period.strange is not None:
-        return f"cleanupPeriodDays is not a number of days ({period.strange}), so 30 is assumed"
-    if period.forever:
+    if period.invalid_setting is not None:
+        return f"cleanupPeriodDays is not a number of days ({period.invalid_setting}), so 30 is assumed"
+    if period.is_forever:
         return f"Claude Code deletes after {period.days:,} days (cleanupPeriodDays)"
     if period.days == 0:
         return "cleanupPeriodDays is 0: everything is deleted at the next start, or not written at all"
     days = f"{period.days:,} day{'s' if period.days != 1 else ''}"
-    return f"Claude Code deletes after {days}{' (cleanupPeriodDays)' if period.said else ''}"
+    return f"Claude Code deletes after {days}{' (cleanupPeriodDays)' if period.is_set else ''}"
 
 
 def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[str]:
@@ -195,10 +196,11 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
     rows = [_risk_cells(risk, zone) for risk in shown]
     yield out.format_table(
-        ("SESSION", "STATE", "NOT STORED", f"LAST WRITTEN ({zone_name(zone)})", "DELETED", "PATH"),
+        ("session", "state", "not stored", f"last written ({zone_name(zone)})", "deleted", "path"),
         rows,
         right=(2,),
         shrink=(4,),
+        drop=("not stored", "state"),
         ends=True,
     )
     if len(shown) < len(current.at_risk):
@@ -214,7 +216,7 @@ def _left_out_lines(current: Status, *, everything: bool) -> Iterator[str]:
     yield out.format_heading(f"Not stored: {count(len(current.left_out), 'file')} that `threadline keep` leaves out.")
     shown = current.left_out if everything else current.left_out[:_MAX_RISKS]
     yield out.format_table(
-        ("REASON", "DETAILS", "PATH"),
+        ("reason", "details", "path"),
         [(file.reason, one_line(file.message, 200), file.path) for file in shown],
         shrink=(1,),
         ends=True,
@@ -247,6 +249,7 @@ def _deletion_date(when: datetime | None, zone: tzinfo) -> str:
 
 
 _DEFAULT_LIMIT = 30
+_DROPPED_FIRST = ("versions", "files", "size", "machine", "project")
 _LIST_EPILOG = """
 \b
 Examples:
@@ -264,12 +267,7 @@ Exit codes: 0 found; 1 none; 2 an error.
 @click.option("--only", is_flag=True, help="Only sessions that Claude Code has deleted.")
 @click.option("--project", metavar="TEXT", help="Only projects whose path contains TEXT.")
 @machine_option
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help=f"Show at most N sessions. Default: {_DEFAULT_LIMIT}, or all with --json, --jsonl and --csv.",
-)
+@limit_option(f"Show at most N sessions. Default: {_DEFAULT_LIMIT}, or all with --json, --jsonl and --csv.")
 @keep_options
 @timezone_option
 @output_options
@@ -290,11 +288,14 @@ def list_sessions(
     """
     catalogue, here = open_catalogue(folder, key_file)
     machine_id = find_machine(catalogue, machine, here) if machine is not None else None
-    sessions = [
-        session
-        for session in keep.list_sessions(catalogue, machine=machine_id)
-        if not only or keep.is_kept_only(session, here.id)
-    ]
+    sessions = keep.sort_by_last_entry(
+        catalogue,
+        (
+            session
+            for session in keep.list_sessions(catalogue, machine=machine_id)
+            if not only or keep.is_kept_only(session, here.id)
+        ),
+    )
     limit = limit or (_DEFAULT_LIMIT if output == "table" else None)
     rows, hidden = _session_rows(catalogue, sessions, here.id, project, limit)
     if output != "table":
@@ -302,7 +303,11 @@ def list_sessions(
     elif rows:
         click.echo(_session_table(rows, zone))
         if hidden:
-            click.echo(f"\nShowing the newest {len(rows)}. {hidden:,} more: see --limit N.")
+            click.echo(f"\nShowing the newest {len(rows)}. {hidden:,} more: use --limit N.")
+        from threadline.reports import agents_only_note
+
+        if note := agents_only_note([session.id for session in sessions if session.main is None]):
+            click.echo(f"\n{out.wrap_text(note)}")
     if rows:
         return EXIT_OK
     if project is not None:
@@ -346,8 +351,8 @@ def _session_rows(
 
 def _session_table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> str:
     several = len({row["machine"] for row in rows}) > 1
-    written = f"LAST WRITTEN ({zone_name(zone)})"
-    headings = ["SESSION", "", written, "SIZE", "FILES", "VERSIONS", *(["MACHINE"] if several else [])]
+    written = f"last written ({zone_name(zone)})"
+    headings = ["session", "", written, "size", "files", "versions", *(["machine"] if several else [])]
     cells = [
         (
             row["session"][:8],
@@ -362,7 +367,9 @@ def _session_table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> str:
         )
         for row in rows
     ]
-    return out.format_table([*headings, "PROJECT", "TITLE"], cells, right=(3, 4, 5), shrink=(len(headings),))
+    return out.format_table(
+        [*headings, "project", "title"], cells, right=(3, 4, 5), shrink=(len(headings),), drop=_DROPPED_FIRST
+    )
 
 
 _DIFF_EPILOG = """
@@ -433,7 +440,7 @@ def _run_table(runs: Sequence[RunSummary], zone: tzinfo) -> str:
         )
         for run in runs
     ]
-    return out.format_table(("RUN", f"BEGAN ({zone_name(zone)})", "FILES", "SIZE", "MACHINE"), rows, right=(0, 2, 3))
+    return out.format_table(("run", f"began ({zone_name(zone)})", "files", "size", "machine"), rows, right=(0, 2, 3))
 
 
 def _difference_lines(differences: Sequence[Difference], after: int, until: int) -> Iterator[str]:
@@ -452,7 +459,7 @@ def _difference_lines(differences: Sequence[Difference], after: int, until: int)
             )
             for difference in differences
         ]
-        yield out.format_table(("CHANGE", "SESSION", "FILES", "ADDED", "PATH"), rows, right=(2, 3), ends=True)
+        yield out.format_table(("change", "session", "files", "added", "path"), rows, right=(2, 3), ends=True)
 
 
 def _added_bytes(difference: Difference) -> str:

@@ -34,7 +34,7 @@ Examples:
   threadline keep restore --all --to ~/.claude-new   everything
 
 \b
-Exit codes: 0 restored, 1 no keep found, 2 a file not restored, or an error.
+Exit codes: 0 restored; 1 no keep found; 2 a file not restored, or an error.
 """
 
 
@@ -141,6 +141,8 @@ class _RestoreQuery:
             raise NotFound(
                 f"No session of the home {self._home!r} is in the keep. `threadline keep list --json` lists homes."
             )
+        if "last" in names:
+            candidates = keep.sort_by_last_entry(self._catalogue, candidates)
         groups = (
             [keep.find_sessions(candidates, name) for name in names] if names else [[session] for session in candidates]
         )

@@ -20,6 +20,7 @@ from threadline.errors import BadQuery, Unreadable
 from threadline.find import homes as find_homes
 from threadline.json_values import to_json_value
 from threadline.keep import (
+    KEY_FILE_VARIABLE,
     PASSPHRASE_VARIABLE,
     Catalogue,
     KeepResult,
@@ -37,7 +38,7 @@ from threadline.keep import (
 )
 from threadline.model.homes import Home
 from threadline.model.places import ProblemKind
-from threadline.model.text import count, format_size
+from threadline.model.text import count, format_duration, format_percent, format_size
 from threadline.render import plain
 
 _MAX_PROBLEMS = 10
@@ -101,6 +102,8 @@ def _open_or_create(
     if not encrypt:
         store = Store.make(where)
         return Store.unlock(where, key_file=key_file) if store.is_encrypted and key_file is not None else store
+    if key_file is None and (path := os.environ.get(KEY_FILE_VARIABLE)):
+        key_file = Path(path)
     if key_file is not None:
         return Store.make_encrypted(where, key_file=key_file)
     if (where / "keep.json").exists():
@@ -185,8 +188,8 @@ def _result_lines(row: dict[str, Any]) -> list[str]:
         lines.append(f"{count(row['gone'], 'session')} deleted by Claude Code since the last run, still in the keep.")
     if row["sessions"] is None:
         return [*lines, f"Stored in {folder}: {stored}, encrypted. Without the key its contents are unknown."]
-    share = f", {row['stored'] / row['bytes']:.1%}" if row["bytes"] else ""
-    agents_only = f" ({row['agents_only']:,} only agents)" if row["agents_only"] else ""
+    share = f", {format_percent(row['stored'] / row['bytes'])}" if row["bytes"] else ""
+    agents_only = f" ({row['agents_only']:,} with only transcripts of agents)" if row["agents_only"] else ""
     sessions = f"{count(row['sessions'], 'session')}{agents_only}"
     lines.append(f"Stored in {folder}: {sessions}, {format_size(row['bytes'])} in {stored}{share}.")
     if row["kept"]:
@@ -197,8 +200,8 @@ def _result_lines(row: dict[str, Any]) -> list[str]:
 def _changes_line(row: dict[str, Any]) -> str:
     files = row["files_new"] + row["files_grown"] + row["files_changed"]
     if not files:
-        return f"Nothing new. Checked {count(row['files'], 'file')} in {row['seconds']:.2f} s."
+        return f"Nothing new. Checked {count(row['files'], 'file')} in {format_duration(row['seconds'])}."
     counts = [f"{row[change]:,} {change}" for change in ("new", "grown", "changed") if row[change]]
     sessions = f"Sessions: {', '.join(counts)}" if counts else "No new sessions"
     size = f"{format_size(row['read'])} read, {format_size(row['written'])} written"
-    return f"{sessions}. {count(files, 'file')}, {size}, in {row['seconds']:.2f} s."
+    return f"{sessions}. {count(files, 'file')}, {size}, in {format_duration(row['seconds'])}."

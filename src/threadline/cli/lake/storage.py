@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import tzinfo
 
 import click
 from msgspec.structs import asdict
@@ -10,16 +11,38 @@ from msgspec.structs import asdict
 from threadline import lake as lakes
 from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import home_option, output_options
+from threadline.cli.options import home_option, output_options, timezone_option
 from threadline.cli.resolve import open_archive
 from threadline.keep import this_machine
-from threadline.model.text import count, format_size
+from threadline.model.text import count, format_size, format_time
+from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import plain
+from threadline.storage import Bucket
 
+_INIT_EPILOG = """
+\b
+Examples:
+  threadline lake init /srv/lake                    policy redacted
+  threadline lake init s3://team-bucket/lake --policy metrics
+  threadline lake init /srv/lake --policy full --change-policy
+"""
+_PUSH_EPILOG = """
+\b
+Examples:
+  threadline lake push /srv/lake                    shows the policy, then asks
+  threadline lake push /srv/lake --accept redacted --person alice
+  threadline lake push s3://team-bucket/lake --exclude-project private
+"""
+_STATUS_EPILOG = """
+\b
+Examples:
+  threadline lake status /srv/lake
+  threadline lake status s3://team-bucket/lake --json
+"""
 _POLICIES = click.Choice(["full", "redacted", "metrics"])
 
 
-@click.command()
+@click.command(epilog=_INIT_EPILOG)
 @click.argument("uri")
 @click.option(
     "--policy",
@@ -35,7 +58,7 @@ def init(uri: str, *, policy: str, change_policy: bool, output: str) -> int:
     Every machine enforces the policy before it uploads anything. `redacted` removes what `threadline export` removes,
     and a session with anything left is not pushed. `metrics` removes all text.
     """
-    bucket = lakes.Bucket(uri)
+    bucket = Bucket(uri)
     chosen = lakes.Policy(policy)
     info = lakes.change_policy(bucket, chosen) if change_policy else lakes.create_lake(bucket, chosen)
     if output != "table":
@@ -45,7 +68,7 @@ def init(uri: str, *, policy: str, change_policy: bool, output: str) -> int:
     return EXIT_OK
 
 
-@click.command()
+@click.command(epilog=_PUSH_EPILOG)
 @click.argument("uri")
 @click.option("--person", metavar="NAME", help="Who pushes. Default: THREADLINE_PERSON, or your user name.")
 @click.option(
@@ -74,7 +97,7 @@ def push(
     The first push shows the lake's policy and asks you to accept it. Only new bytes are uploaded, then read back and
     compared. An interrupted push continues where it stopped.
     """
-    bucket = lakes.Bucket(uri)
+    bucket = Bucket(uri)
     with open_archive(homes, index=False, require_home=True) as archive:
         found = archive.look()
         options = lakes.PushOptions(
@@ -90,7 +113,9 @@ def push(
                 accepted = lakes.read_lake(bucket).policy
                 options = lakes.PushOptions(options.person, projects, sessions, accepted, repair)
                 result = lakes.push_sessions(bucket, found, this_machine(), options, advance)
-    return _report_push(result, output)
+    code = _report_push(result, output)
+    # Sessions that cannot be read from the keep were not pushed; a message said so.
+    return EXIT_FAILED if archive.keep_problems else code
 
 
 def _report_push(result: lakes.PushResult, output: str) -> int:
@@ -113,32 +138,52 @@ def _report_push(result: lakes.PushResult, output: str) -> int:
     return EXIT_FAILED if result.refused or result.problems else EXIT_OK
 
 
-@click.command()
+@click.command(epilog=_STATUS_EPILOG)
 @click.argument("uri")
+@timezone_option
 @output_options
-def status(uri: str, *, output: str) -> int:
+def status(uri: str, *, zone: tzinfo, output: str) -> int:
     """Show the machines that pushed to a lake, and what is not built yet."""
-    bucket = lakes.Bucket(uri)
+    bucket = Bucket(uri)
     info = lakes.read_lake(bucket)
-    rows = lakes.read_machines(bucket)
     commit = lakes.read_commit(bucket)
-    built = commit.batches if commit is not None else {}
-    records = [{**asdict(row), "built": built.get(row.machine, 0)} for row in rows]
+    rows = lakes.read_machines(bucket, commit.batches if commit is not None else {})
+    records = [asdict(row) for row in rows]
     if output == "json":
-        out.print_json({"uri": bucket.uri, **asdict(info), "machines": records})
+        record = asdict(commit) if commit is not None else None
+        out.print_json({"uri": bucket.uri, **asdict(info), "commit": record, "machines": records})
     elif output != "table":
         out.print_rows(records, output)
     else:
-        click.echo(f"  lake    {plain(bucket.uri)}\n  policy  {info.policy}: {lakes.POLICIES[info.policy]}\n")
+        tables = (
+            "not built yet"
+            if commit is None
+            else f"commit {commit.number}, built {_time(commit.built, zone)} ({zone_name(zone)})"
+        )
+        click.echo(f"  lake    {plain(bucket.uri)}\n  policy  {info.policy}: {lakes.POLICIES[info.policy]}")
+        click.echo(f"  tables  {tables}\n")
         if rows:
-            headings = ("person", "machine", "sessions", "size", "batches", "built", "last push")
-            counts = [(f"{row.batches:,}", f"{built.get(row.machine, 0):,}") for row in rows]
+            headings = ("person", "machine", "sessions", "size", "batches", "built", f"last push ({zone_name(zone)})")
             cells = [
-                (row.person, row.machine, f"{row.sessions:,}", format_size(row.bytes), *numbers, row.pushed)
-                for row, numbers in zip(rows, counts, strict=True)
+                (
+                    row.person,
+                    row.machine,
+                    f"{row.sessions:,}",
+                    format_size(row.bytes),
+                    f"{row.batches:,}",
+                    f"{row.built:,}",
+                    _time(row.pushed, zone),
+                )
+                for row in rows
             ]
             click.echo(out.format_table(headings, cells, right=(2, 3, 4, 5)))
+            if any(row.batches > row.built for row in rows):
+                out.print_message(f"Something is not built yet. Run: threadline lake build {bucket.uri}")
     if rows:
         return EXIT_OK
     out.print_message(f"Nothing has been pushed yet. Run: threadline lake push {bucket.uri}")
     return EXIT_NOTHING
+
+
+def _time(timestamp: str, zone: tzinfo) -> str:
+    return format_time(parse_timestamp(timestamp), zone)

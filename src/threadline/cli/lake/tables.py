@@ -9,17 +9,34 @@ from time import monotonic
 import click
 from msgspec.structs import asdict
 
-from threadline import __version__
 from threadline import lake as lakes
+from threadline.archive import ProgressBar
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import jobs_option, output_options, timezone_option
-from threadline.errors import BadQuery
-from threadline.model.text import count, format_size
+from threadline.errors import BadQuery, NotFound
+from threadline.model.text import count, format_duration, format_size
 from threadline.model.times import TimeRange
+from threadline.storage import Bucket
+
+_BUILD_EPILOG = """
+\b
+Examples:
+  threadline lake build /srv/lake
+  threadline lake build s3://team-bucket/lake --engine sail
+  threadline lake build s3://team-bucket/lake --engine sc://spark:15002
+  threadline lake build /srv/lake --rebuild          after an update
+"""
+_FORGET_EPILOG = """
+\b
+Examples:
+  threadline lake forget /srv/lake --session 5e551011
+  threadline lake forget /srv/lake --person alice --yes
+  threadline lake forget /srv/lake --before 365d
+"""
 
 
-@click.command()
+@click.command(epilog=_BUILD_EPILOG)
 @click.argument("uri")
 @click.option(
     "--engine",
@@ -28,36 +45,45 @@ from threadline.model.times import TimeRange
     help="local, sail, or sc://HOST:PORT for Spark Connect. Default: local.",
 )
 @click.option("--rebuild", is_flag=True, help="Build everything again, for example after an update of threadline.")
+@click.option("--compact", is_flag=True, help="Also merge the small files of all days, not only of days that changed.")
 @click.option(
     "--catalog", metavar="NAME", help="Also register the tables in this catalogue of ~/.pyiceberg.yaml (REST, Glue, …)."
 )
 @jobs_option
 @output_options
-def build(uri: str, *, engine: str, rebuild: bool, catalog: str | None, jobs: int | None, output: str) -> int:
+def build(
+    uri: str, *, engine: str, rebuild: bool, compact: bool, catalog: str | None, jobs: int | None, output: str
+) -> int:
     """Build tables from what machines have pushed since the last build.
 
     Sessions that changed are read again and their rows replaced, in one commit for all tables. A build that is
     interrupted changes nothing; run it again. Workers of a Spark cluster need threadline with the extra `lake`.
     """
-    bucket = lakes.Bucket(uri)
+    bucket = Bucket(uri)
     start = monotonic()
-    before = lakes.read_commit(bucket)
-    result = lakes.build_lake(bucket, engine=engine, jobs=jobs, rebuild=rebuild)
+    with ProgressBar(out.archive_progress, "Building") as bar:
+        result = lakes.build_lake(
+            bucket,
+            engine=engine,
+            jobs=jobs,
+            rebuild=rebuild,
+            compact=compact,
+            planned=bar.begin,
+            progress=bar.advance,
+        )
     seconds = monotonic() - start
     registered = []
     commit = lakes.read_commit(bucket)
     if catalog is not None and commit is not None:
         registered = lakes.register_tables(commit, catalog)
-    if before is not None and before.parser_version != __version__ and not rebuild:
-        out.print_message(
-            f"Earlier rows were built by threadline {before.parser_version}; this is {__version__}. To rebuild"
-            f" them, run: threadline lake build {bucket.uri} --rebuild"
-        )
     if output != "table":
         out.print_record({**asdict(result), "registered": registered, "seconds": round(seconds, 3)}, output)
         return EXIT_OK
+    merged = f"Small files were merged into {count(result.merged, 'file')}." if result.merged else ""
     if not result.sessions:
         click.echo("Nothing has been pushed since the last build.")
+        if merged:
+            click.echo(merged)
         return EXIT_OK
     parts = [
         f"{count(result.sessions, 'session')} built ({format_size(result.bytes)})",
@@ -65,11 +91,13 @@ def build(uri: str, *, engine: str, rebuild: bool, catalog: str | None, jobs: in
         count(result.charges, "charge"),
     ]
     parts += [f"{count(result.orphans, 'orphaned file')} removed"] if result.orphans else []
-    click.echo(f"{'; '.join(parts)}. Commit {result.commit}, {seconds:.1f} s.")
+    click.echo(f"{'; '.join(parts)}. Commit {result.commit}, {format_duration(seconds)}.")
+    if merged:
+        click.echo(merged)
     return EXIT_OK
 
 
-@click.command()
+@click.command(epilog=_FORGET_EPILOG)
 @click.argument("uri")
 @click.option("--session", "sessions", multiple=True, metavar="ID", help="Forget this session. Repeatable.")
 @click.option("--person", metavar="NAME", help="Forget what this person pushed.")
@@ -93,9 +121,15 @@ def forget(
     has copies of their entries, as a fork does, nothing is forgotten; name it as well. The originals on people's
     machines are not touched.
     """
-    bucket = lakes.Bucket(uri)
+    bucket = Bucket(uri)
+    lakes.read_lake(bucket)
     moment = TimeRange.parse(before, None, tz=zone).since if before is not None else None
-    sources = lakes.select_sources(bucket, sessions=sessions, person=person, before=moment)
+    try:
+        sources = lakes.select_sources(bucket, sessions=sessions, person=person, before=moment)
+    except NotFound as error:
+        if sessions:
+            raise
+        return out.report_nothing(str(error))
     if not yes:
         question = f"Forget {count(len(sources), 'session')} in {bucket.uri}? This cannot be undone."
         if not sys.stdin.isatty():

@@ -45,18 +45,22 @@ _MAX_JSON_INTEGER = 2**63
 _TIME_TYPES = (dt.date, dt.time)
 
 
-class Answer(Protocol):
+class AnswerRows(Protocol):
     """The rows of a query, and the names of their columns."""
 
     columns: list[str]
 
     def __iter__(self) -> Iterator[Sequence[Any]]: ...
 
+
+class Answer(AnswerRows, Protocol):
+    """The rows of a query, which can be written to a file."""
+
     def write_parquet(self, path: Path) -> int:
         """Write all rows to a Parquet file; return how many."""
 
 
-def print_answer_table(answer: Answer) -> int:
+def print_answer_table(answer: AnswerRows) -> int:
     """Print rows as a table, repeating the headings if there are very many rows; return how many."""
     headings = [plain(name) for name in answer.columns]
     rows = iter(answer)
@@ -73,7 +77,7 @@ def print_answer_table(answer: Answer) -> int:
     return total
 
 
-def print_answer_rows(answer: Answer, output: str, file: IO[bytes] | None = None) -> int:
+def print_answer_rows(answer: AnswerRows, output: str, file: IO[bytes] | None = None) -> int:
     """Print rows as JSON, JSON Lines or CSV; return how many."""
 
     def convert(row: Sequence[Any]) -> dict[str, Any]:
@@ -160,7 +164,7 @@ def query_index(archive: Archive, query: str, seconds: float) -> Iterator[IndexA
         BadQuery: the query is invalid, not read-only, or takes too long.
         Unreadable: the index is damaged or missing.
     """
-    with archive.asking(heap=SQLITE_HEAP_LIMIT) as ask:
+    with archive.sql_runner(heap=SQLITE_HEAP_LIMIT) as ask:
         yield IndexAnswer(ask(query, seconds))
 
 
@@ -211,7 +215,7 @@ def export_tables(archive: Archive, folder: Path, seconds: float, *, force: bool
 def write_tables(archive: Archive, folder: Path, names: Iterable[str], seconds: float) -> Iterator[dict[str, Any]]:
     """Write these tables to a folder; yield a row for each when it is written."""
     kinds = exportable_tables()
-    with archive.asking(heap=SQLITE_HEAP_LIMIT) as ask:
+    with archive.sql_runner(heap=SQLITE_HEAP_LIMIT) as ask:
         for name in names:
             path = folder / f"{name}.parquet"
             columns = ", ".join(f'"{column}"' for column in kinds[name])

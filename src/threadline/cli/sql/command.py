@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +26,7 @@ from threadline.cli.sql.answers import (
     write_answer,
 )
 from threadline.errors import BadQuery
-from threadline.index import schema_columns, table_descriptions
+from threadline.index import schema_columns, table_descriptions, timeout_message
 from threadline.model.text import count, format_size
 from threadline.render import plain
 
@@ -77,9 +77,8 @@ Exit codes: 0 rows; 1 no rows, no home or no index; 2 an error.
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=_DEFAULT_TIMEOUT,
-    show_default=True,
     metavar="SECONDS",
-    help="Stop after this time.",
+    help=f"Stop after this time. Default: {_DEFAULT_TIMEOUT:g}.",
 )
 @home_option
 @output_options
@@ -111,12 +110,23 @@ def sql(
     if query == "-":
         query = sys.stdin.buffer.read().decode(errors="replace") if sys.stdin is not None else ""
     output_format = _output_format(target, output) if target is not None else output
-    with open_archive(homes, quiet_bytes=0, require_home=True) as archive:
+    with _suggest_timeout(timeout), open_archive(homes, quiet_bytes=0, require_home=True) as archive:
         if folder is not None:
             return _export_index(archive, folder, timeout, output, force=force, refresh=not no_refresh)
         _check_encoding(query or "")
         prepared = _Query(query or "", target, output_format, timeout, force, duckdb, not no_refresh)
         return _run_query(archive, prepared)
+
+
+@contextmanager
+def _suggest_timeout(seconds: float) -> Iterator[None]:
+    """Add to the error of a query that took too long how to allow more time."""
+    try:
+        yield
+    except BadQuery as error:
+        if str(error) == timeout_message(seconds):
+            raise BadQuery(f"{error} --timeout allows more time.") from None
+        raise
 
 
 def _check_options(

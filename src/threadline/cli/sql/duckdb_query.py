@@ -27,15 +27,23 @@ _FETCH_ROWS = 500
 _MEMORY, _DISK = "512MB", "8GB"
 _MAX_ADDRESS_SPACE = 2 * 1024**3
 _ERROR_TOKEN = re.compile(r'at or near "(.+?)"|column "(.+?)" not|with name "?(.+?)"? does not exist')
+_SCHEMA_COMMAND = "threadline sql --schema"
 _Value = TypeVar("_Value")
 
 
 class DuckdbAnswer:
-    """The rows of a query as they come. Names in `columns` are unique."""
+    """The rows of a query as they come. Names in `columns` are unique. `schema_command` shows the tables."""
 
-    def __init__(
-        self, connection: Any, query: str, seconds: float, worker: Executor, parameters: Sequence[Any] = ()
+    def __init__(  # noqa: PLR0917 - used here only
+        self,
+        connection: Any,
+        query: str,
+        seconds: float,
+        worker: Executor,
+        parameters: Sequence[Any] = (),
+        schema_command: str = _SCHEMA_COMMAND,
     ) -> None:
+        self._schema_command = schema_command
         self._connection = connection
         self._query = query
         self._parameters = list(parameters)
@@ -77,7 +85,7 @@ class DuckdbAnswer:
 
         statements = self._run(lambda: self._connection.extract_statements(self._query))
         if not statements:
-            raise BadQuery("The query is empty. Write a SELECT; `threadline sql --schema` shows the tables.")
+            raise BadQuery(f"The query is empty. Write a SELECT; `{self._schema_command}` shows the tables.")
         if len(statements) > 1:
             raise BadQuery("Write one statement, not several.")
         if statements[0].type not in {StatementType.SELECT, StatementType.EXPLAIN}:
@@ -115,7 +123,7 @@ class DuckdbAnswer:
             return f"Only the index can be read, not other files ({message})."
         token = _ERROR_TOKEN.search(message)
         at = error_position(self._query, next(filter(None, token.groups()))) if token is not None else ""
-        hint = " `threadline sql --schema` shows the tables." if kind in {"Catalog Error", "Binder Error"} else ""
+        hint = f" `{self._schema_command}` shows the tables." if kind in {"Catalog Error", "Binder Error"} else ""
         return f"DuckDB{at}: {message}.{hint}"
 
 
@@ -146,9 +154,16 @@ def query_duckdb(archive: Archive, query: str, seconds: float) -> Iterator[Duckd
 
 @contextmanager
 def query_parquet(
-    files: Mapping[str, Sequence[Path]], query: str, seconds: float, parameters: Sequence[Any] = ()
+    files: Mapping[str, Sequence[Path]],
+    query: str,
+    seconds: float,
+    parameters: Sequence[Any] = (),
+    *,
+    schema_command: str = _SCHEMA_COMMAND,
 ) -> Iterator[DuckdbAnswer]:
     """Run a query in DuckDB, over tables in Parquet files. `parameters` are the values of its question marks.
+
+    Messages name `schema_command`, which shows the tables.
 
     Raises:
         BadQuery: the query is invalid, not read-only, or takes too long or too much memory.
@@ -161,7 +176,7 @@ def query_parquet(
         ThreadPoolExecutor(1) as worker,
     ):
         try:
-            yield DuckdbAnswer(connection, query, seconds, worker, parameters)
+            yield DuckdbAnswer(connection, query, seconds, worker, parameters, schema_command)
         finally:
             # Otherwise it would wait for rows that nobody reads.
             connection.interrupt()

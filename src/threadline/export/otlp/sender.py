@@ -33,7 +33,9 @@ _RETRIED_STATUSES = frozenset((429, 502, 503, 504))
 _MAX_ATTEMPTS = 6
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 _LONGEST_RETRY_AFTER = 600.0
+_REPORTED_WAIT = 5.0
 _MAX_BODY = 300
+_MAX_ANSWER = 64 * 1024
 _DIGEST_BYTES = 16
 
 
@@ -95,6 +97,7 @@ class OtlpSender:
 
     A request that the server refuses for the moment (429, 502, 503, 504), or that does not reach it, is repeated after
     the time that the server asks for, or after 1, 2, 4 … seconds. `rate` is the largest number of spans per second.
+    `report` gets a sentence before a long wait.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class OtlpSender:
         endpoint: Endpoint,
         *,
         rate: float | None = None,
+        report: Callable[[str], None] = lambda _sentence: None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -111,6 +115,7 @@ class OtlpSender:
         """The last reason why spans were rejected."""
         self._codec = ProtobufCodec()
         self._rate = rate
+        self._report = report
         self._sleep = sleep
         self._clock = clock
         self._next_send = 0.0
@@ -151,15 +156,17 @@ class OtlpSender:
                     if error.code not in _RETRIED_STATUSES:
                         raise problem from None
             except (OSError, http.client.HTTPException) as error:
-                reason = getattr(error, "reason", error)
-                problem = Error(f"{self.endpoint.url} cannot be reached: {reason}. Is the server running?")
+                problem = _describe_failure(self.endpoint.url, error)
                 pause = None
                 if not self.requests:
                     raise problem from None
             if attempt == _MAX_ATTEMPTS:
                 raise problem
             self.retries += 1
-            self._sleep(wait if pause is None else pause)
+            pause = wait if pause is None else pause
+            if pause >= _REPORTED_WAIT:
+                self._report(f"{problem} Trying again in {pause:.0f} seconds.")
+            self._sleep(pause)
             wait = min(2 * wait, _LONGEST_WAIT)
         raise AssertionError("the last attempt returns or raises")
 
@@ -172,14 +179,31 @@ class OtlpSender:
         }
         request = urllib.request.Request(self.endpoint.url, data, headers)  # noqa: S310 - the scheme was checked
         with self._opener.open(request, timeout=_TIMEOUT) as response:
-            body: bytes = response.read()
-            return body
+            return self._read_answer(response)
+
+    def _read_answer(self, response: Any) -> bytes:
+        """The start of an answer, which has a few bytes. A server that sends more, or slowly, is not waited for."""
+        body = b""
+        deadline = self._clock() + _TIMEOUT
+        while len(body) < _MAX_ANSWER and self._clock() < deadline:
+            part = response.read1(_MAX_ANSWER - len(body))
+            if not part:
+                break
+            body += part
+        return body
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_arguments: Any) -> None:
         """Follow no redirect; it is then reported as an error."""
         return
+
+
+def _describe_failure(url: str, error: Exception) -> Error:
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, TimeoutError):
+        return Error(f"{url} did not answer within {_TIMEOUT:.0f} seconds. Run the command again, with --resume FILE.")
+    return Error(f"{url} cannot be reached: {reason}. Is the server running?")
 
 
 def _describe_response(url: str, error: urllib.error.HTTPError) -> Error:

@@ -11,17 +11,16 @@ from msgspec import Struct
 
 from threadline.index.insight.call_copies import drop_copied_calls
 from threadline.index.listings import CallFilter, select_transcripts
-from threadline.index.schema import AGENT_SQL, OUTCOME_JOINS_SQL, SESSION_SQL
+from threadline.index.schema import AGENT_SQL, EDIT_JOINS_SQL, OUTCOME_JOINS_SQL, SESSION_SQL
 from threadline.index.store import decode_path
 from threadline.insight import ChangedLines, LineChange, OutcomeFacts
-from threadline.model.outcomes import OutcomeKind, OutcomeRow
+from threadline.model.insight.outcomes import OutcomeKind, OutcomeRow
 from threadline.model.places import Place
 from threadline.model.times import parse_timestamp
 
 if TYPE_CHECKING:
-    from threadline.model.outcomes import Outcome
+    from threadline.model.insight.outcomes import Outcome
 
-# ruff: noqa: S608 - statements are built from our own names and numbers
 
 _SHARED_COLUMNS = f"""COALESCE(r.timestamp, e.timestamp), {SESSION_SQL}, COALESCE(p.path, p.folder),
     {AGENT_SQL.format(row="c")}, s.model, x.path, COALESCE(r.line, e.line), COALESCE(r.offset, e.offset),
@@ -31,16 +30,7 @@ _SELECT_OUTCOMES = f"""SELECT c.call, o.entry_id, o.position, o.kind, o.action, 
     {OUTCOME_JOINS_SQL}"""
 _SELECT_CHANGES = f"""SELECT c.call, c.entry_id, c.position, n.path, l.added, l.removed, l.added_sums, l.removed_sums,
     l.is_whole, {_SHARED_COLUMNS}
-    FROM line_rows l
-    JOIN call_rows c ON c.entry_id = l.entry_id AND c.position = l.position
-    JOIN file_rows f ON f.entry_id = l.entry_id AND f.position = l.position
-    JOIN paths n ON n.path_id = f.path_id
-    LEFT JOIN call_sources s ON s.source_id = c.source_id
-    JOIN entries e ON e.entry_id = l.entry_id
-    JOIN transcripts t ON t.transcript_id = e.transcript_id
-    JOIN projects p ON p.project_id = t.project_id
-    JOIN entries r ON r.entry_id = c.result_entry_id
-    JOIN transcripts x ON x.transcript_id = r.transcript_id"""
+    {EDIT_JOINS_SQL}"""
 
 _SELECT_UNSTORED = """SELECT t.transcript_id, t.path, t.size FROM transcripts t
     WHERE t.transcript_id NOT IN (SELECT transcript_id FROM outcome_transcripts)"""

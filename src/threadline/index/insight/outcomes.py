@@ -33,7 +33,7 @@ from threadline.index.store import (
 from threadline.insight import changed_lines, extract_outcomes, link_row, may_have_outcome
 from threadline.model.calls import Outcome as CallOutcome
 from threadline.model.entries import AssistantEntry, Entry, PrLinkEntry, UserEntry
-from threadline.model.outcomes import OutcomeRow
+from threadline.model.insight.outcomes import OutcomeRow
 from threadline.model.places import Place
 from threadline.model.text import extract_text
 from threadline.parse import decode_object

@@ -30,13 +30,13 @@ from threadline.index.store import (
 )
 from threadline.index.totals import ChargeTotals
 from threadline.insight import GROUP_KEYS, CauseGroup, CauseTotals, group_rows, merge_groups
-from threadline.model.attribution import CauseKind, CostCause
 from threadline.model.context import BreakCause
 from threadline.model.homes import Homes
+from threadline.model.insight.attribution import CauseKind, CostCause
+from threadline.model.insight.waste import Waste, WasteLimits
 from threadline.model.ledger import Charge, sum_amounts
 from threadline.model.places import AgentId, Place, SessionId
 from threadline.model.text import format_decimal
-from threadline.model.waste import Waste, WasteLimits
 
 if TYPE_CHECKING:
     from threadline.insight import SessionInsight

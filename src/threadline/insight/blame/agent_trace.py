@@ -16,7 +16,7 @@ from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
 from threadline.json_values import encode_json
-from threadline.model.blame import Blame, BlamedLine
+from threadline.model.insight.blame import Blame, BlamedLine
 from threadline.thread import base_name
 
 _VERSION = "0.1.0"

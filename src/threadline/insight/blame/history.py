@@ -33,7 +33,7 @@ from threadline.insight.blame.origins import (
     unknown,
 )
 from threadline.insight.blame.timeline import FileTimeline
-from threadline.model.blame import BlamedLine
+from threadline.model.insight.blame import BlamedLine
 from threadline.shell_syntax import input_command
 from threadline.thread import FactKind, FileFact, base_name
 

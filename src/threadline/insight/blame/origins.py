@@ -13,7 +13,7 @@ from itertools import accumulate
 from msgspec import Struct
 
 from threadline.insight.blame.alignment import Alignment, align, is_recognizable, is_trivial, squeeze
-from threadline.model.blame import BlamedLine
+from threadline.model.insight.blame import BlamedLine
 
 Origin = BlamedLine
 Origins = list[Origin]

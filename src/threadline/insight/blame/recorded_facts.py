@@ -8,8 +8,8 @@ from threadline.errors import Error
 from threadline.insight.blame.history import OwnedFact
 from threadline.insight.blame.origins import Origin
 from threadline.load import Session, backup_reader, read
-from threadline.model.blame import BlamedLine
 from threadline.model.homes import Homes
+from threadline.model.insight.blame import BlamedLine
 from threadline.model.places import CallId, SessionId
 from threadline.thread import FileFact, file_facts
 

@@ -11,7 +11,7 @@ from threadline.insight.outcomes.pull_requests import find_pull_requests, pull_r
 from threadline.insight.outcomes.test_runners import TEST_PROGRAMS, count_tests, may_report_tests, runner_of_command
 from threadline.model.calls import Outcome as CallOutcome
 from threadline.model.entries import PrLinkEntry
-from threadline.model.outcomes import OutcomeKind, OutcomeRow
+from threadline.model.insight.outcomes import OutcomeKind, OutcomeRow
 from threadline.shell_syntax import (
     SHELL_TOOLS,
     SimpleCommand,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from threadline.model.outcomes import OutcomeKind, OutcomeRow
+from threadline.model.insight.outcomes import OutcomeKind, OutcomeRow
 from threadline.shell_syntax import (
     SUBSTITUTED,
     SimpleCommand,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from threadline.model.outcomes import OutcomeKind, OutcomeRow
+from threadline.model.insight.outcomes import OutcomeKind, OutcomeRow
 from threadline.shell_syntax import SimpleCommand, decides_exit_code, program_name, split_subcommand
 
 _ADDRESS = re.compile(

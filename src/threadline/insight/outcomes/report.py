@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners
 from threadline.insight.outcomes.git_output import AUTOSQUASHED, FIXUP_PREFIXES
 from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS, request_number
+from threadline.model.insight.outcomes import Outcome, OutcomeGroup, OutcomeKind
 from threadline.model.ledger import NO_TIME, NONE, sum_amounts
-from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeKind
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.times import in_zone, is_within
 
@@ -258,13 +258,13 @@ def _mark_replaced(outcomes: list[Outcome]) -> list[Outcome]:
     autosquash all fixups of the branch. The branch of a quiet commit is not known; it may be any.
     """
     replaced: set[int] = set()
-    made: dict[tuple[object, ...], list[tuple[int, str | None]]] = {}  # what is not replaced, with its branch
+    current: dict[tuple[object, ...], list[tuple[int, str | None]]] = {}  # commits that are not replaced, and branches
     by_subject: dict[tuple[object, ...], int] = {}
     for at, outcome in enumerate(outcomes):
         if outcome.kind is not OutcomeKind.COMMIT:
             continue
         where, branch = (outcome.session, outcome.project), outcome.branch
-        commits = made.setdefault(where, [])
+        commits = current.setdefault(where, [])
         candidates = [pair for pair in commits if branch is None or pair[1] in (branch, None)]
         folded: list[tuple[int, str | None]] = []
         if outcome.action == AUTOSQUASHED:

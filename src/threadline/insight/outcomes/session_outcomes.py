@@ -12,7 +12,7 @@ from threadline.insight.outcomes.report import LineChange, OutcomeFacts
 from threadline.model.calls import Call
 from threadline.model.calls import Outcome as CallOutcome
 from threadline.model.entries import PrLinkEntry, UserEntry
-from threadline.model.outcomes import Outcome, OutcomeKind, OutcomeRow
+from threadline.model.insight.outcomes import Outcome, OutcomeKind, OutcomeRow
 from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, WriteResult
 from threadline.model.session import Session
 from threadline.shell_syntax import SHELL_TOOLS, parse_shell_call, strip_terminal_escapes

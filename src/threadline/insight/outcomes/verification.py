@@ -15,7 +15,7 @@ from threadline.insight.blame.git_versions import worktrees
 from threadline.insight.git import Repository
 from threadline.insight.outcomes.changed_lines import LineOwners
 from threadline.insight.outcomes.report import OutcomeFacts
-from threadline.model.outcomes import CommitState, Outcome, OutcomeKind
+from threadline.model.insight.outcomes import CommitState, Outcome, OutcomeKind
 
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 _MAX_FILE_BYTES = 16 * 1024 * 1024

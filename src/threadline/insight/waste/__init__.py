@@ -1,4 +1,4 @@
-"""Find avoidable costs in a session: one detector in each file.
+"""Find avoidable costs in a session: a file for each detector, or for two that have much in common.
 
 A `Detector` has a name, advice, and a function that takes the `WasteContext` of a session and the limits, and yields
 what it can show. Its module says what counts, and what does not.
@@ -16,11 +16,10 @@ from threadline.insight.waste.failed_calls import FAILED_CALLS
 from threadline.insight.waste.interrupted_calls import INTERRUPTED_CALLS
 from threadline.insight.waste.large_outputs import LARGE_OUTPUTS
 from threadline.insight.waste.refused_calls import REFUSED_CALLS
-from threadline.insight.waste.repeated_commands import REPEATED_COMMANDS
-from threadline.insight.waste.unchanged_files import UNCHANGED_FILES
+from threadline.insight.waste.repeats import REPEATED_COMMANDS, UNCHANGED_FILES
 from threadline.insight.waste.unused_agents import UNUSED_AGENTS
 from threadline.insight.waste.unused_tools import UNUSED_TOOLS
-from threadline.model.waste import DETECTOR_NAMES, Waste, WasteLimits, filter_waste
+from threadline.model.insight.waste import DETECTOR_NAMES, Waste, WasteLimits, filter_waste
 
 _ALL = (
     CACHE_BREAKS,

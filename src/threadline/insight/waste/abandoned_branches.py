@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from threadline.insight.waste.facts import Detector, Finding, WasteContext, charges_finding
+from threadline.model.insight.waste import WasteLimits
 from threadline.model.text import count
-from threadline.model.waste import WasteLimits
 
 
 def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
@@ -25,7 +25,8 @@ def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
                 yield charges_finding(
                     [charge for request in own for charge in charges.get(request.window.number, ())],
                     label=f"Branch with {count(len(own), 'request')}",
-                    evidence=f"the conversation goes on elsewhere; the branch begins at line {branch.first.place.line}",
+                    evidence="the conversation goes on elsewhere; "
+                    f"the branch begins at line {branch.first.place.line:,}",
                     place=branch.first.place,
                     agent=agent.id,
                     turn=own[0].window.turn if agent.id is None else None,

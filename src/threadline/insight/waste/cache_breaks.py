@@ -13,22 +13,12 @@ from decimal import Decimal
 from threadline.insight.request_costs import price_of_rewrite
 from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.model.context import BreakCause, CacheBreak
+from threadline.model.insight.waste import WasteLimits
 from threadline.model.ledger import EXACT, Charge
 from threadline.model.text import format_tokens
-from threadline.model.waste import WasteLimits
 from threadline.thread import find_cache_breaks
 
 _MILLION = Decimal(1_000_000)
-_LABELS = {
-    BreakCause.IDLE: "Idle",
-    BreakCause.MODEL: "Model changed",
-    BreakCause.TOOLS: "Tools changed",
-    BreakCause.SETTINGS: "Settings changed",
-    BreakCause.COMPACTION: "Compaction",
-    BreakCause.BRANCH: "Rewind",
-    BreakCause.RESTART: "Session resumed",
-    BreakCause.UNKNOWN: "Unknown cause",
-}
 _ADVICE = {
     BreakCause.IDLE: "Compact or finish before a break that is longer than the cache's lifetime.",
     BreakCause.MODEL: "Change the model at the start of a session, or hand the task to an agent with the other model.",
@@ -50,7 +40,7 @@ def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
                 continue
             for charge in charges.get(cache_break.request, ())[:1]:
                 yield Finding(
-                    f"{_LABELS[cache_break.cause]}: {format_tokens(cache_break.rewritten)} tokens sent again",
+                    f"{cache_break.cause.label.capitalize()}: {format_tokens(cache_break.rewritten)} tokens sent again",
                     cache_break.evidence,
                     (cache_break.place,),
                     cache_break.rewritten,

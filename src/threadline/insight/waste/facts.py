@@ -11,15 +11,15 @@ from msgspec import Struct
 from threadline.account import Ledger
 from threadline.insight.attribution import attribute_costs
 from threadline.insight.requests import SessionRequests
-from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call
 from threadline.model.context import BreakCause
+from threadline.model.insight.attribution import Attribution, CauseKind, CostCause
+from threadline.model.insight.waste import WasteLimits
 from threadline.model.ledger import Charge, sum_amounts
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
 from threadline.model.text import fold_line
-from threadline.model.waste import WasteLimits
 
 _MAX_LABEL = 60
 

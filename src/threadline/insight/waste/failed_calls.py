@@ -17,8 +17,8 @@ from threadline.insight.outcomes.extract import started_runners
 from threadline.insight.outcomes.test_runners import runner_of_command
 from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.model.calls import Call, Outcome
+from threadline.model.insight.waste import WasteLimits
 from threadline.model.text import fold_line
-from threadline.model.waste import WasteLimits
 from threadline.shell_syntax import SimpleCommand, input_command, split_commands, split_subcommand, word_set
 from threadline.thread import exit_code
 

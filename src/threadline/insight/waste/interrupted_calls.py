@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from threadline.insight.waste.facts import Detector, Finding, WasteContext, call_label
 from threadline.model.calls import Outcome
-from threadline.model.waste import WasteLimits
+from threadline.model.insight.waste import WasteLimits
 
 
 def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:

@@ -17,9 +17,9 @@ from threadline.insight.waste.facts import Detector, Finding, WasteContext, call
 from threadline.model.blocks import ThinkingBlock, ToolUseBlock
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, Entry, UserEntry
+from threadline.model.insight.waste import WasteLimits
 from threadline.model.session import Agent
 from threadline.model.text import extract_text
-from threadline.model.waste import WasteLimits
 
 _WORD = re.compile(r"[a-z0-9_]{5,64}")
 _NUMBER = re.compile(r"(?<![\w.])[0-9]{2,4}(?!\w|\.\d)")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from threadline.insight.waste.facts import Detector, Finding, WasteContext, call_label
 from threadline.model.calls import Outcome
-from threadline.model.waste import WasteLimits
+from threadline.model.insight.waste import WasteLimits
 
 _DIALOGUES = frozenset(("AskUserQuestion", "ExitPlanMode"))
 _UNAVAILABLE = "automode-unavailable"

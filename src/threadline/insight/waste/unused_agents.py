@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from threadline.insight.waste.facts import Detector, Finding, WasteContext, charges_finding
 from threadline.model.calls import Outcome
+from threadline.model.insight.waste import WasteLimits
 from threadline.model.session import AgentStatus
 from threadline.model.text import fold_line
-from threadline.model.waste import WasteLimits
 
 _MAX_LABEL = 60
 _BAD_OUTCOMES = frozenset((Outcome.ERROR, Outcome.INTERRUPTED, Outcome.DENIED, Outcome.LOST))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from threadline.insight.waste.facts import Detector, Finding, WasteContext
-from threadline.model.attribution import CauseKind
+from threadline.model.insight.attribution import CauseKind
+from threadline.model.insight.waste import WasteLimits
 from threadline.model.text import mcp_server
-from threadline.model.waste import WasteLimits
 
 _PREFIX = "tools of "
 

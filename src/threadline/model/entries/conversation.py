@@ -6,6 +6,7 @@ Those are `user`, `assistant`, `attachment`, `system` and `progress`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from msgspec import field
 
 from threadline.model.attachments import Attachment
 from threadline.model.blocks import Message, ToolResultBlock
-from threadline.model.entries.required import describe_rule, missing_fields
+from threadline.model.entries.required import describe_rule, find_suspects, missing_fields
 from threadline.model.places import (
     NOWHERE,
     AgentId,
@@ -33,7 +34,7 @@ from threadline.model.times import parse_timestamp, sortable_time
 from threadline.model.usage import ModelUsage
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads
 
-_FIRST_YEAR, _LAST_YEAR = "2020", "2100"
+_EARLIEST, _LATEST = "2020", "2101"
 """Claude Code is younger than these, and so are all of its clocks that are right."""
 
 
@@ -72,15 +73,16 @@ class Entry(Shape, frozen=True, tag_field="type"):
     def all_problems(self) -> tuple[Problem, ...]:
         """What is wrong with the line, including missing required fields and impossible timestamps."""
         missing = missing_fields(self)
-        time = sortable_time(self.timestamp_text)
-        is_time = self.timestamp_text is None or time is not None
-        is_possible = is_time and (time is None or _FIRST_YEAR <= time[:4] <= _LAST_YEAR)
+        text = self.timestamp_text
+        time = sortable_time(text) if text is not None else None
+        is_time = text is None or time is not None
+        is_possible = is_time and (time is None or _EARLIEST <= time < _LATEST)
         if is_possible and not missing:
-            return self.problems
+            return self.line.problems
         problems = [*self.problems]
         if not is_possible:
             reason = "is not a time" if not is_time else "is not when a session was written; it is shown as it is"
-            message = f"{str(self.timestamp_text)[:40]!r} {reason}"
+            message = f"{str(text)[:40]!r} {reason}"
             problems.append(Problem(ProblemKind.BAD_TIMESTAMP, self.place.within("$.timestamp"), message))
         problems += (
             Problem(ProblemKind.MISSING_FIELD, self.place.within(f"$.{rule.field}"), describe_rule(rule))
@@ -125,6 +127,20 @@ class ForkedFrom(Shape, frozen=True):
 
     session_id: SessionId | None = None
     message_uuid: EntryId | None = None
+
+
+def may_have_problems(entries: Sequence[Entry], times: Sequence[str | None]) -> list[Entry]:
+    """Return the entries whose `all_problems` may not be empty, in their order.
+
+    Most entries have none, and this is cheaper than asking each of them. `times` are their `sortable_time`s.
+    """
+    suspects = {entry.line.offset: entry for entry in find_suspects(entries)}
+    suspects |= {
+        entry.line.offset: entry
+        for entry, time in zip(entries, times, strict=True)
+        if not (_EARLIEST <= time < _LATEST if time is not None else entry.timestamp_text is None)
+    }
+    return [suspects[offset] for offset in sorted(suspects)]
 
 
 class ChainEntry(Entry, frozen=True):

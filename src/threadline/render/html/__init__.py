@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         project_link,
         time_element,
         time_zone_note,
+        with_code,
     )
     from threadline.render.html.images import image_data, images_of_entry
     from threadline.render.html.page import icon, render_page, stylesheet, stylesheet_hash
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         weekday_hour_map,
     )
     from threadline.render.html.tables import (
+        ALL_COLUMNS,
         KEPT_HINT,
         SHORT_COLUMNS,
         Column,
@@ -87,6 +89,7 @@ __getattr__ = lazy_exports(
             "project_link",
             "time_element",
             "time_zone_note",
+            "with_code",
         ],
         "images": ["image_data", "images_of_entry"],
         "page": ["icon", "render_page", "stylesheet", "stylesheet_hash"],
@@ -106,6 +109,7 @@ __getattr__ = lazy_exports(
         "tables": [
             "Column",
             "KEPT_HINT",
+            "ALL_COLUMNS",
             "SHORT_COLUMNS",
             "SessionRow",
             "TableRow",

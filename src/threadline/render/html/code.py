@@ -273,4 +273,4 @@ def _raw_block(text: str, scene: Scene, language: str | None) -> Markup:
     note = el("p", f"{count(left, 'more character')} not shown", class_="more") if left > 0 else EMPTY
     part = text[:most]
     drawn = highlight_within(part, language, _MAX_RAW_HIGHLIGHTS) if language else visible(part)
-    return join((el("pre", drawn, class_="code"), note))
+    return join((el("pre", drawn, class_="code", tabindex=0), note))

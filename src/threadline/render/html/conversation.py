@@ -15,7 +15,7 @@ from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry
 from threadline.model.places import CallId, MessageId
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
-from threadline.model.text import count, format_duration, short_model_name
+from threadline.model.text import count, format_duration, format_token_change, short_model_name
 from threadline.render import (
     NO_TRANSCRIPT,
     AgentDetail,
@@ -377,8 +377,8 @@ class ConversationRenderer:
         compaction = item.compaction
         what = "Old results cleared" if compaction.kind is CompactionKind.MICRO else "Compacted"
         how = f" ({shorten(compaction.trigger, 40)})" if compaction.trigger else ""
-        sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
-        tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
+        sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
+        tokens = f" · {sizes}" if sizes else ""
         head = el("h2", f"{what}{how}{tokens}")
         if compaction.summary is None or not compaction.summary.text.strip():
             return head, EMPTY

@@ -8,12 +8,12 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from threadline.model.digest import Digest
+from threadline.model.insight.digest import Digest
 from threadline.model.text import format_amount
 from threadline.model.times import in_zone
 from threadline.render.digest import MAX_SESSIONS, DigestBlock, DigestPart, digest_blocks
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.svg_charts import Bar, bar_chart
+from threadline.render.html.svg_charts import Bar, bar_chart, short_day
 from threadline.render.text import Role, visible
 
 SessionAddress = Callable[[str], str | None]
@@ -53,7 +53,7 @@ def _day_chart(digest: Digest, zone: tzinfo, day_address: Callable[[str], str | 
     if length <= _MAX_DAYS_FOR_CHART:
         days = [(first + timedelta(days=number)).isoformat() for number in range(length)]
         amounts = {day: amounts.get(day, 0.0) for day in days}
-    bars = [Bar(day, [amount], day_address(day) if amount else None) for day, amount in amounts.items()]
+    bars = [Bar(day, [amount], day_address(day) if amount else None, short_day(day)) for day, amount in amounts.items()]
     return bar_chart("digest-days", "Amount by day", ["amount"], bars, _format_short)
 
 

@@ -76,6 +76,11 @@ def facts_row(facts: Iterable[Child]) -> Markup:
     return el("p", join((el("span", fact) for fact in facts if fact), Markup(" ")), class_="facts")
 
 
+def with_code(text: str) -> list[Child]:
+    """A sentence of ours, with the parts between backticks as code."""
+    return [el("code", part) if at % 2 else part for at, part in enumerate(text.split("`"))]
+
+
 def time_element(moment: datetime | None, zone: tzinfo) -> Markup:
     """A time in a time zone. Its tooltip shows the time in UTC."""
     if moment is None:
@@ -89,9 +94,10 @@ def time_zone_note(zone: tzinfo) -> Markup:
 
 
 def project_link(path: str, href: str | None = None) -> Markup:
-    """The last part of a project's path. Its tooltip shows the full path."""
-    parts = [part for part in path.replace("\\", "/").split("/") if part]
-    short = shorten("/".join(parts[-_PATH_PARTS:]) or path, _MAX_PATH)
+    """The last parts of a project's path, as the path is written. Its tooltip shows the full path."""
+    separator = "\\" if "\\" in path and "/" not in path else "/"
+    parts = [part for part in path.split(separator) if part]
+    short = shorten(separator.join(parts[-_PATH_PARTS:]) or path, _MAX_PATH)
     kind: dict[str, str] = {"class_": "project", "title": shorten(path, 400)}
     return el("a", short, href=href, **kind) if href is not None else el("span", short, **kind)
 

@@ -20,6 +20,8 @@ from threadline.render.html.element import el, open_tag
 
 _MAX_MARKDOWN = 100_000
 """A longer text is not parsed but shown as it was written."""
+_PHONE_COLUMNS = 36
+"""Longer lines of code scroll sideways on a phone."""
 _MARKDOWN_SCHEMES = frozenset({"http", "https", "mailto"})
 _HIGHEST_HEADING, _LOWEST_HEADING = 3, 6
 """The first heading level of replies, below the page's own heading and those of turns."""
@@ -56,11 +58,22 @@ def _adapt_rule(rule: _Rule) -> Callable[..., str]:
 def _fence(tokens: Sequence[Token], at: int) -> str:
     token = tokens[at]
     language = token.info.split(maxsplit=1)[0] if token.info.strip() else None
-    return el("pre", el("code", highlight(token.content, language)), data_language=shorten(language or "", 24) or None)
+    return el(
+        "pre",
+        el("code", highlight(token.content, language)),
+        data_language=shorten(language or "", 24) or None,
+        tabindex=_scroller_tabindex(token.content),
+    )
 
 
 def _code_block(tokens: Sequence[Token], at: int) -> str:
-    return el("pre", el("code", tokens[at].content))
+    text = tokens[at].content
+    return el("pre", el("code", text), tabindex=_scroller_tabindex(text))
+
+
+def _scroller_tabindex(code: str) -> int | None:
+    """Code that may scroll sideways must be reachable without a mouse."""
+    return 0 if any(len(line) > _PHONE_COLUMNS for line in code.splitlines()) else None
 
 
 def _image(tokens: Sequence[Token], at: int) -> str:

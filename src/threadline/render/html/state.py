@@ -9,7 +9,7 @@ from markupsafe import Markup
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Session
 from threadline.model.state import Evidence, FileDifference, FileState, ListSource, ProofLevel, State, TodoState
-from threadline.model.text import count, short_model_name
+from threadline.model.text import count, format_tokens, short_model_name
 from threadline.render import agent_slug, shorten, visible
 from threadline.render.html.calls.components import bullet_list, file_link, split_head
 from threadline.render.html.calls.diff import (
@@ -103,7 +103,7 @@ def _render_settings(state: State, scene: Scene) -> Markup:
         "Mode": shorten(state.permission_mode or "", 40),
         "Directory": shorten(state.cwd or "", 300),
         "Git branch": shorten(state.git_branch or "", 200),
-        "Context": f"{state.context_tokens:,} tokens" if state.context_tokens is not None else "",
+        "Context": f"{format_tokens(state.context_tokens)} tokens" if state.context_tokens is not None else "",
     }
     pairs = [join((el("dt", name), el("dd", value))) for name, value in rows.items() if value]
     return el("dl", *pairs, class_="settings") if pairs else EMPTY
@@ -113,7 +113,7 @@ def _render_differences(
     against: State, differences: Sequence[FileDifference], places: PlaceLinks, scene: Scene
 ) -> Markup:
     """The differences from another state."""
-    title = el("h3", "Compared with the state ", places.position(against.place, against.agent))
+    title = el("h3", "Changes since the state ", places.position(against.place, against.agent))
     if not differences:
         return el("section", title, el("p", "No file is known to differ.", class_="facts"), class_="compared")
     limit = len(differences) if scene.uncut else _MAX_FILES

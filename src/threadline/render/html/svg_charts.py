@@ -13,12 +13,32 @@ from threadline.model.text import count
 from threadline.render.html.element import Child, el, join
 from threadline.render.html.tables import Column, folded_table, render_table
 
-_BARS_WIDTH, _BARS_HEIGHT = 960, 230
 _BARS_LEFT, _BARS_RIGHT, _BARS_TOP, _BARS_BOTTOM = 58, 8, 8, 22
-_MAX_BAR_WIDTH = 48
-_LABEL_WIDTH = 74  # the space for a label below a bar, in pixels
+_MAX_BAR_WIDTH = 44
+_LABEL_CHARACTER, _LABEL_GAP = 6.2, 14  # the width of a character below a bar, and the least space between labels
 MAX_PARTS = 8
 """The number of parts with a colour of their own. Callers with more parts must combine the rest."""
+
+
+class Frame(Struct, frozen=True):
+    """The size of a drawing. A drawing cannot reflow, so there are two of each chart. The style sheet shows one."""
+
+    name: str
+    width: int
+    height: int
+
+    @property
+    def plot_width(self) -> float:
+        """The width between the axis and the right edge."""
+        return self.width - _BARS_LEFT - _BARS_RIGHT
+
+    @property
+    def plot_height(self) -> float:
+        """The height above the labels."""
+        return self.height - _BARS_TOP - _BARS_BOTTOM
+
+
+_FRAMES = (Frame("wide", 1200, 270), Frame("narrow", 400, 210))
 
 
 class Bar(Struct, frozen=True):
@@ -51,17 +71,20 @@ def bar_chart(
     column if it `is_reversed`.
     """
     marks = ticks(max((bar.total for bar in columns), default=0))
-    high = _BARS_HEIGHT - _BARS_TOP - _BARS_BOTTOM
-    drawn = chart(
-        name,
-        title,
-        _describe_bars(columns, format_value),
-        [_grid_line(mark, marks[-1], high, format_value) for mark in marks],
-        join(_render_bars(parts, columns, marks[-1], high, format_value)),
-        join(_bar_labels(columns)),
-        width=_BARS_WIDTH,
-        height=_BARS_HEIGHT,
-        linked=any(bar.href for bar in columns),
+    drawn = join(
+        chart(
+            name,
+            title,
+            _describe_bars(columns, format_value),
+            [_grid_line(frame, mark, marks[-1], format_value) for mark in marks],
+            join(_render_bars(frame, parts, columns, marks[-1], format_value)),
+            join(_bar_labels(frame, columns)),
+            width=frame.width,
+            height=frame.height,
+            size=frame.name,
+            linked=any(bar.href for bar in columns),
+        )
+        for frame in _FRAMES
     )
     rows = columns[::-1] if is_reversed else columns
     return join(
@@ -73,22 +96,23 @@ def bar_chart(
     )
 
 
-def _bar_pitch(columns: Sequence[Bar]) -> float:
-    return min(_MAX_BAR_WIDTH, (_BARS_WIDTH - _BARS_LEFT - _BARS_RIGHT) / max(1, len(columns)))
+def _bar_pitch(frame: Frame, columns: Sequence[Bar]) -> float:
+    return frame.plot_width / max(1, len(columns))
 
 
-def _grid_line(mark: float, most: float, high: float, format_value: Callable[[float], str]) -> Child:
-    y = _BARS_TOP + high * (1 - mark / most)
-    return svg_line(_BARS_LEFT, y, _BARS_WIDTH - _BARS_RIGHT, y, "grid"), svg_text(
-        _BARS_LEFT - 6, y + 4, format_value(mark), "label end"
+def _grid_line(frame: Frame, mark: float, most: float, format_value: Callable[[float], str]) -> Child:
+    y = _BARS_TOP + frame.plot_height * (1 - mark / most)
+    label = format_value(mark).removesuffix(".00")
+    return svg_line(_BARS_LEFT, y, frame.width - _BARS_RIGHT, y, "grid"), svg_text(
+        _BARS_LEFT - 6, y + 4, label, "label end"
     )
 
 
 def _render_bars(
-    parts: Sequence[str], columns: Sequence[Bar], most: float, high: float, format_value: Callable[[float], str]
+    frame: Frame, parts: Sequence[str], columns: Sequence[Bar], most: float, format_value: Callable[[float], str]
 ) -> Iterator[Markup]:
-    pitch = _bar_pitch(columns)
-    wide = max(1.0, pitch - max(1.0, pitch * 0.2))
+    pitch, high = _bar_pitch(frame, columns), frame.plot_height
+    wide = min(_MAX_BAR_WIDTH, max(1.0, pitch - max(1.0, pitch * 0.2)))
     for index, bar in enumerate(columns):
         if bar.total <= 0:
             continue
@@ -106,14 +130,17 @@ def _render_bars(
         yield svg_link(bar.href, f"{bar.name}: {format_value(bar.total)}{more}", area, shapes)
 
 
-def _bar_labels(columns: Sequence[Bar]) -> Iterator[Markup]:
+def _bar_labels(frame: Frame, columns: Sequence[Bar]) -> Iterator[Markup]:
     """Labels below the columns, as many as fit."""
-    pitch = _bar_pitch(columns)
-    every = max(1, -int(-_LABEL_WIDTH // pitch))
+    pitch = _bar_pitch(frame, columns)
+    longest = max((len(bar.label or bar.name) for bar in columns), default=0)
+    every = max(1, ceil((_LABEL_GAP + _LABEL_CHARACTER * longest) / pitch))
     for at in range(0, len(columns), every):
-        yield svg_text(
-            _BARS_LEFT + at * pitch + pitch / 2, _BARS_HEIGHT - 6, columns[at].label or columns[at].name, "label middle"
-        )
+        x = _BARS_LEFT + at * pitch + pitch / 2
+        text = columns[at].label or columns[at].name
+        # A long label below the last column ends at the right edge.
+        is_cut = x + _LABEL_CHARACTER * len(text) / 2 > frame.width
+        yield svg_text(frame.width if is_cut else x, frame.height - 6, text, "label end" if is_cut else "label middle")
 
 
 def _bar_legend(parts: Sequence[str]) -> Markup:
@@ -160,24 +187,21 @@ class Curve(Struct, frozen=True):
 def curve_chart(name: str, title: str, curves: Sequence[Curve], format_value: Callable[[int], str]) -> Markup:
     """Lines on the same scale, with a legend and a table."""
     marks = ticks(float(max((value for curve in curves for value in curve.values), default=0)))
-    high = _BARS_HEIGHT - _BARS_TOP - _BARS_BOTTOM
     longest = max((len(curve.values) for curve in curves), default=1)
-    step = (_BARS_WIDTH - _BARS_LEFT - _BARS_RIGHT) / max(1, longest - 1)
-    lines = [
-        el(
-            "polyline",
-            el("title", curve.name),
-            points=" ".join(
-                f"{svg_number(_BARS_LEFT + at * step)},{svg_number(_BARS_TOP + high * (1 - value / marks[-1]))}"
-                for at, value in enumerate(curve.values)
-            ),
-            class_=f"curve line-{number}",
-        )
-        for number, curve in enumerate(curves, 1)
-    ]
     most = "; ".join(f"{curve.name}: up to {format_value(max(curve.values, default=0))}" for curve in curves)
-    grid = [_grid_line(mark, marks[-1], high, lambda value: format_value(round(value))) for mark in marks]
-    drawn = chart(name, title, f"{most}.", grid, lines, width=_BARS_WIDTH, height=_BARS_HEIGHT)
+    drawn = join(
+        chart(
+            name,
+            title,
+            f"{most}.",
+            [_grid_line(frame, mark, marks[-1], lambda value: format_value(round(value))) for mark in marks],
+            [_curve_line(frame, curve, number, longest, marks[-1]) for number, curve in enumerate(curves, 1)],
+            width=frame.width,
+            height=frame.height,
+            size=frame.name,
+        )
+        for frame in _FRAMES
+    )
     rows = [
         [f"{at + 1:,}", *(format_value(curve.values[at]) if at < len(curve.values) else "" for curve in curves)]
         for at in range(0, longest, max(1, longest // _MAX_CURVE_ROWS))
@@ -187,35 +211,65 @@ def curve_chart(name: str, title: str, curves: Sequence[Curve], format_value: Ca
     return join((drawn, _bar_legend([curve.name for curve in curves]), folded_table("View as table", table)))
 
 
+def _curve_line(frame: Frame, curve: Curve, number: int, longest: int, most: float) -> Markup:
+    step = frame.plot_width / max(1, longest - 1)
+    points = (
+        f"{svg_number(_BARS_LEFT + at * step)},{svg_number(_BARS_TOP + frame.plot_height * (1 - value / most))}"
+        for at, value in enumerate(curve.values)
+    )
+    return el("polyline", el("title", curve.name), points=" ".join(points), class_=f"curve line-{number}")
+
+
 _MAX_CURVE_ROWS = 200
-_STRIP_WIDTH, _STRIP_HEIGHT = 240, 44
+_STRIP_FRAMES = (Frame("wide", 1200, 84), Frame("narrow", 400, 84))
+_STRIP_BOTTOM = 20
+
+
+def short_day(text: str) -> str:
+    """A day on an axis: `21 Jul` for `2026-07-21`. Other texts are returned unchanged."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{day.day} {day:%b}"
 
 
 def daily_strip(
     name: str, title: str, days: Sequence[tuple[str, float]], format_value: Callable[[float], str]
 ) -> Markup:
     """A small bar for each day, with a table. For use beside a figure, to show its trend."""
-    most = max((value for _day, value in days), default=0.0) or 1.0
-    pitch = _STRIP_WIDTH / max(1, len(days))
-    bars = [
-        svg_rect(
-            at * pitch + 0.5,
-            _STRIP_HEIGHT * (1 - value / most),
-            max(1.0, pitch - 1.5),
-            _STRIP_HEIGHT * value / most,
-            "part-1",
-            el("title", f"{day}: {format_value(value)}"),
-        )
-        for at, (day, value) in enumerate(days)
-        if value > 0
-    ]
-    base = svg_line(0, _STRIP_HEIGHT, _STRIP_WIDTH, _STRIP_HEIGHT, "grid")
     total = format_value(sum(value for _day, value in days))
     description = f"{count(len(days), 'day')} from {days[0][0]} to {days[-1][0]}: {total}." if days else "No data."
-    drawn = chart(name, title, description, base, bars, width=_STRIP_WIDTH, height=_STRIP_HEIGHT + 1)
+    drawn = join(
+        chart(
+            name,
+            title,
+            description,
+            join(_strip_shapes(frame, days, format_value)),
+            width=frame.width,
+            height=frame.height,
+            size=frame.name,
+        )
+        for frame in _STRIP_FRAMES
+    )
     rows = [[day, format_value(value)] for day, value in reversed(days) if value > 0]
     twin = render_table(title, (Column("Day", "when"), Column("Value", "number")), rows)
     return join((drawn, folded_table("View as table", twin)))
+
+
+def _strip_shapes(
+    frame: Frame, days: Sequence[tuple[str, float]], format_value: Callable[[float], str]
+) -> Iterator[Markup]:
+    most = max((value for _day, value in days), default=0.0) or 1.0
+    high, pitch = frame.height - _STRIP_BOTTOM, frame.width / max(1, len(days))
+    yield svg_line(0, high, frame.width, high, "grid")
+    for at, (day, value) in enumerate(days):
+        if value > 0:
+            tall, title = high * value / most, el("title", f"{day}: {format_value(value)}")
+            yield svg_rect(at * pitch + 0.5, high - tall, max(1.0, pitch - 1.5), tall, "part-1", title)
+    if days:
+        yield svg_text(0, frame.height - 4, short_day(days[0][0]), "label")
+        yield svg_text(frame.width, frame.height - 4, short_day(days[-1][0]), "label end")
 
 
 _WEEKS = 53
@@ -420,25 +474,28 @@ def chart(
     *shapes: Child,
     width: int,
     height: int,
+    size: str = "",
     linked: bool = False,
 ) -> Markup:
     """A chart. Its ids start with `name`. Screen readers read `title` and `description`.
 
-    A chart whose shapes are links (`linked`) has the role of a group, because parts of an image cannot be focused.
+    `size` is the name of its frame, if it is drawn in several sizes. A chart whose shapes are links (`linked`) has the
+    role of a group, because parts of an image cannot be focused.
     """
+    prefix = f"{name}-{size}" if size else name
     svg = el(
         "svg",
-        el("title", title, id=f"{name}-title"),
-        el("desc", description, id=f"{name}-description"),
+        el("title", title, id=f"{prefix}-title"),
+        el("desc", description, id=f"{prefix}-description"),
         *shapes,
         class_=f"drawing {name}",
         viewBox=f"0 0 {width} {height}",
         width=width,
         height=height,
         role="group" if linked else "img",
-        aria_labelledby=f"{name}-title {name}-description",
+        aria_labelledby=f"{prefix}-title {prefix}-description",
     )
-    return el("div", svg, class_="chart")
+    return el("div", svg, class_=f"chart {size}".rstrip())
 
 
 def svg_rect(x: float, y: float, width: float, height: float, kind: str, *inside: Child) -> Markup:

@@ -75,10 +75,14 @@ def figures_row(figures: Iterable[tuple[Child, Child, str | None]]) -> Markup:
     return el("div", cells, class_="totals")
 
 
-def share_bar(share: Decimal | float) -> Markup:
-    """A bar in a table, as long as a share from 0 to 1. Screen readers skip it; put the figure beside it."""
+def share_bar(share: Decimal | float, *, kind: str = "") -> Markup:
+    """A bar in a table, as long as a share from 0 to 1. Screen readers skip it; put the figure beside it.
+
+    `kind` is another class, which determines its colour.
+    """
     bar = el("rect", x=0, y=0, width=f"{100 * min(1, max(0, float(share))):.2f}", height=10)
-    return el("svg", bar, class_="share-bar", viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true")
+    name = f"share-bar {kind}".rstrip()
+    return el("svg", bar, class_=name, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true")
 
 
 def folded_table(summary: str, inside: Child) -> Markup:
@@ -266,7 +270,7 @@ def _amount_cell(row: SessionRow, context: _RowContext) -> Child:
     """The amount, and a bar that compares it with the largest in the list."""
     if not row.amount or not context.most:
         return amount_element(row.amount, row.unpriced)
-    return share_bar(row.amount / context.most), amount_element(row.amount, row.unpriced)
+    return amount_element(row.amount, row.unpriced), share_bar(row.amount / context.most)
 
 
 def _agents_cell(row: SessionRow, _context: _RowContext) -> Child:

@@ -15,17 +15,18 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.model.text import count, format_duration
-from threadline.render.html.element import Child, el
+from threadline.render.html.element import Child, el, join
 from threadline.render.html.svg_charts import chart, svg_link, svg_rect, svg_text
 
 IDLE = timedelta(minutes=5)
 """Longer pauses count as idle time."""
 MARK_KINDS = {"failure": "mark-failure", "commit": "mark-commit", "compaction": "mark-compaction"}
 """The kinds of marks, and the classes of their shapes."""
-_WIDTH, _GAP, _MIN_WIDTH = 1000.0, 14.0, 1.5
+_WIDTHS = {"wide": 1200, "narrow": 400}
+_GAP, _MIN_WIDTH = 14.0, 1.5
 _TOP, _TURN_HEIGHT, _MARK_HEIGHT, _LANE, _MAX_LANES = 16, 18, 12, 12, 8
 _MAX_GAP_SHARE = 0.4
-_LABEL_ROOM = 14.0
+_LABEL_ROOM, _DIGIT = 9.0, 6.5
 
 
 class Span(Struct, frozen=True):
@@ -54,10 +55,20 @@ def find_gaps(times: Sequence[datetime]) -> list[tuple[datetime, datetime]]:
 def draw_timeline(
     turns: Sequence[Span], agents: Sequence[Span], marks: Sequence[Mark], gaps: Sequence[tuple[datetime, datetime]]
 ) -> Markup:
-    """Draw the timeline of at least one turn."""
-    begin = min(span.start for span in (*turns, *agents))
+    """Draw the timeline of at least one turn, for wide and for narrow screens."""
+    return join(_draw_size(size, turns, agents, marks, gaps) for size in _WIDTHS)
+
+
+def _draw_size(
+    size: str,
+    turns: Sequence[Span],
+    agents: Sequence[Span],
+    marks: Sequence[Mark],
+    gaps: Sequence[tuple[datetime, datetime]],
+) -> Markup:
+    begin = min((*(span.start for span in (*turns, *agents)), *(mark.time for mark in marks)))
     end = max((*(span.end for span in (*turns, *agents)), *(mark.time for mark in marks)))
-    scale = _TimeScale(begin, end, gaps)
+    scale = _TimeScale(_WIDTHS[size], begin, end, gaps)
     lanes = _assign_lanes(agents)
     marks_top = _TOP + _TURN_HEIGHT + 3
     lanes_top = marks_top + _MARK_HEIGHT + 4
@@ -78,8 +89,9 @@ def draw_timeline(
             for span, lane in zip(agents, lanes, strict=True)
         ],
         [_draw_mark(scale, mark, marks_top) for mark in marks],
-        width=int(_WIDTH),
+        width=_WIDTHS[size],
         height=lanes_top + shown * _LANE + 4,
+        size=size,
         linked=True,
     )
 
@@ -87,14 +99,15 @@ def draw_timeline(
 class _TimeScale:
     """Maps moments to x positions. Idle time takes a fixed width."""
 
-    def __init__(self, begin: datetime, end: datetime, gaps: Sequence[tuple[datetime, datetime]]) -> None:
+    def __init__(self, width: float, begin: datetime, end: datetime, gaps: Sequence[tuple[datetime, datetime]]) -> None:
+        self.width = width
         self._begin = begin
         self._gaps = [gap for gap in gaps if begin <= gap[0] and gap[1] <= end]
         self._starts = [start for start, _ in self._gaps]
-        self._gap_width = min(_GAP, _MAX_GAP_SHARE * _WIDTH / max(1, len(self._gaps)))
+        self._gap_width = min(_GAP, _MAX_GAP_SHARE * width / max(1, len(self._gaps)))
         idle = sum((after - before for before, after in self._gaps), timedelta())
         self._active = max((end - begin - idle).total_seconds(), 1.0)
-        self._room = _WIDTH - self._gap_width * len(self._gaps)
+        self._room = width - self._gap_width * len(self._gaps)
 
     def x(self, moment: datetime) -> float:
         """The x position of a moment."""
@@ -107,7 +120,7 @@ class _TimeScale:
             position = self._gap_width * (moment - start) / (stop - start)
             moment, number = start, number - 1
         active = (moment - self._begin - passed).total_seconds()
-        return min(_WIDTH, position + number * self._gap_width + self._room * max(0.0, active) / self._active)
+        return min(self.width, position + number * self._gap_width + self._room * max(0.0, active) / self._active)
 
 
 def _assign_lanes(agents: Sequence[Span]) -> list[int]:
@@ -131,13 +144,14 @@ def _draw_span(scale: _TimeScale, span: Span, y: float, height: float, kind: str
 
 def _turn_labels(scale: _TimeScale, turns: Sequence[Span]) -> Iterator[Markup]:
     """The numbers of turns, as many as fit."""
-    last = -_LABEL_ROOM
+    free = 0.0
     for span in turns:
         x = scale.x(span.start)
         number = span.label.partition(":")[0].rpartition(" ")[2]
-        if x - last >= _LABEL_ROOM + 5 * len(number):
+        end = x + _DIGIT * len(number)
+        if x >= free and end <= scale.width:
             yield svg_text(x + 1, _TOP - 4, number, "label")
-            last = x
+            free = end + _LABEL_ROOM
 
 
 def _draw_gap(scale: _TimeScale, gap: tuple[datetime, datetime], height: float) -> Markup:

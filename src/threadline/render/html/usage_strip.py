@@ -114,7 +114,6 @@ def _render_band(band: UsageBand, scale: int, most: Decimal) -> Markup:
         width=max(width, 1),
         height=band.stop - band.start,
         class_=f"band level-{_cost_level(band.amount, most)}",
-        data_card=describe_band(band),
     )
     return el("a", shape, href=band.address, tabindex=-1)
 

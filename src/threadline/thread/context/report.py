@@ -111,7 +111,7 @@ def _fill_window(
 
 
 def start_window(agent: Agent, scale: float) -> WindowFiller:
-    """Return the empty window of an agent, whose pieces are so much larger than estimated."""
+    """Return an empty window for an agent whose pieces are larger than estimated by this factor."""
     return WindowFiller(scale, system_pieces(agent.entries), is_continued=is_continued(agent.entries))
 
 

@@ -78,14 +78,14 @@ def order_lines(session: Session) -> list[OrderedLine]:
 
 
 def _order_transcript(transcript: list[tuple[Entry, Agent]], number: int) -> Iterator[OrderedLine]:
-    moments = [entry.timestamp for entry, _ in transcript]
-    times = _monotonic_times([moment.timestamp() if moment is not None else None for moment in moments])
+    events = [entry.timestamp for entry, _ in transcript]
+    times = _monotonic_times([event.timestamp() if event is not None else None for event in events])
     seen: set[str] = set()
     for position, ((entry, agent), time) in enumerate(zip(transcript, times, strict=True)):
         reached = happened = time
         if entry.uuid is not None:
-            if entry.uuid in seen and (moment := entry.timestamp) is not None:
-                happened = min(reached, moment.timestamp())
+            if entry.uuid in seen and (event := entry.timestamp) is not None:
+                happened = min(reached, event.timestamp())
             seen.add(entry.uuid)
         yield OrderedLine((happened, number, position), (reached, number, position), entry, agent)
 
@@ -153,8 +153,8 @@ def replay_events(session: Session, lines: list[OrderedLine] | None = None) -> l
             identity = (path, backup.backup_file_name, backup.version, backup.backup_time)
             if identity not in backups:
                 backups.add(identity)
-                moment = parse_timestamp(backup.backup_time)
-                at = (min(moment.timestamp(), key[0]), *key[1:]) if moment is not None else key
+                event = parse_timestamp(backup.backup_time)
+                at = (min(event.timestamp(), key[0]), *key[1:]) if event is not None else key
                 events.append(ReplayEvent(at, entry, agent, None, (path, backup)))
     events.sort(key=lambda event: event.key)
     return events

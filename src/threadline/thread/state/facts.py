@@ -65,19 +65,19 @@ _NOT_RUN = frozenset({Outcome.DENIED, Outcome.PENDING})
 def file_facts(session: Session, has_path: Callable[[str], bool], backup: BackupReader | None = None) -> list[FileFact]:
     """Return the facts about the files that `has_path` selects, and all commands, in order of time."""
     facts: list[FileFact] = []
-    event: list[ReplayEvent] = []
+    current: list[ReplayEvent] = []
 
     def make_file(path: str, named: NameMentions) -> TrackedFile:
-        return _RecordedFile(path, named, facts, event) if has_path(path) else _IgnoredFile(path, named)
+        return _RecordedFile(path, named, facts, current) if has_path(path) else _IgnoredFile(path, named)
 
     files = TrackedFiles(backup, agents=agent_ids(session), make_file=make_file)
-    for moment in replay_events(session):
-        event[:] = [moment]
-        call = moment.call
+    for event in replay_events(session):
+        current[:] = [event]
+        call = event.call
         if call is not None and call.tool in _SHELL_TOOLS and call.outcome not in _NOT_RUN:
-            evidence = Evidence(moment.entry.place, EvidenceKind.COMMAND, moment.agent)
-            facts.append(FileFact(FactKind.COMMAND, "", moment.key[0], evidence, call))
-        files.apply_event(moment)
+            evidence = Evidence(event.entry.place, EvidenceKind.COMMAND, event.agent)
+            facts.append(FileFact(FactKind.COMMAND, "", event.key[0], evidence, call))
+        files.apply_event(event)
     return facts
 
 
@@ -100,12 +100,12 @@ class _IgnoredFile(TrackedFile):
 
 
 class _RecordedFile(TrackedFile):
-    """A file whose facts are recorded. `event` contains the current event."""
+    """A file whose facts are recorded. `current` contains the current event."""
 
-    def __init__(self, path: str, named: NameMentions, facts: list[FileFact], event: list[ReplayEvent]) -> None:
+    def __init__(self, path: str, named: NameMentions, facts: list[FileFact], current: list[ReplayEvent]) -> None:
         super().__init__(path, named)
         self._facts = facts
-        self._event = event
+        self._current = current
 
     def record_write(self, content: str, evidence: Evidence, command_count: int) -> None:
         """Record that the session wrote this text."""
@@ -140,7 +140,7 @@ class _RecordedFile(TrackedFile):
         new: str | None = None,
         replaces_all: bool = False,
     ) -> None:
-        moment = self._event[0]
+        event = self._current[0]
         self._facts.append(
-            FileFact(kind, self.path, moment.key[0], evidence, moment.call, content, old, new, replaces_all)
+            FileFact(kind, self.path, event.key[0], evidence, event.call, content, old, new, replaces_all)
         )

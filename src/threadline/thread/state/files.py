@@ -88,23 +88,23 @@ class TrackedFiles:
         self._root: str | None = None
         self.log: list[PossibleChange] = []
 
-    def apply_event(self, moment: ReplayEvent) -> None:
+    def apply_event(self, event: ReplayEvent) -> None:
         """Apply the next event."""
-        entry = moment.entry
+        entry = event.entry
         if isinstance(entry, ChainEntry) and entry.cwd:
             self._cwd = entry.cwd
             self._root = self._root or entry.cwd
-        if moment.backup is not None:
-            self._apply_backup(moment)
-        elif moment.call is not None:
-            self._apply_call(moment, moment.call)
-            self._after_change(moment, moment.call)
+        if event.backup is not None:
+            self._apply_backup(event)
+        elif event.call is not None:
+            self._apply_call(event, event.call)
+            self._after_change(event, event.call)
         elif (hook := hook_run_in(entry)) is not None:
-            self._apply_hook(hook, moment)
+            self._apply_hook(hook, event)
         elif isinstance(entry, AttachmentEntry):
-            self._apply_attachment(moment, entry)
+            self._apply_attachment(event, entry)
         elif isinstance(entry, UserEntry) and entry.text.startswith(_SHELL_INPUT_TAG):
-            self._record_command(entry.text, moment)
+            self._record_command(entry.text, event)
 
     @property
     def command_count(self) -> int:
@@ -127,32 +127,32 @@ class TrackedFiles:
             self._files[name] = file
         return file
 
-    def _apply_call(self, moment: ReplayEvent, call: Call) -> None:
+    def _apply_call(self, event: ReplayEvent, call: Call) -> None:
         if call.tool in _SHELL_TOOLS or call.tool.startswith("mcp__"):
             if call.outcome not in _NOT_RUN:
-                self._record_command("\n".join(_top_level_strings(call.input)), moment)
+                self._record_command("\n".join(_top_level_strings(call.input)), event)
             return
         if call.tool in AGENT_TOOLS and call.started not in self._agents:
-            self._record_command("", moment)
+            self._record_command("", event)
             return
         match call.result:
             case WriteResult() as result:
-                self._apply_write(result, moment)
+                self._apply_write(result, event)
             case EditResult() as result:
-                self._apply_edit(result, moment)
+                self._apply_edit(result, event)
             case MultiEditResult() as result:
-                self._apply_multi_edit(result, moment)
+                self._apply_multi_edit(result, event)
             case NotebookEditResult() as result:
-                self._apply_notebook_edit(result, moment, call)
+                self._apply_notebook_edit(result, event, call)
             case ReadResult() as result:
-                self._apply_read(result, moment, EvidenceKind.READ)
+                self._apply_read(result, event, EvidenceKind.READ)
             case None if call.outcome is Outcome.OK and isinstance(call.input, dict):
-                self._apply_input(call, moment)
+                self._apply_input(call, event)
 
-    def _apply_write(self, result: WriteResult, moment: ReplayEvent) -> None:
+    def _apply_write(self, result: WriteResult, event: ReplayEvent) -> None:
         if result.file_path is None or result.content is None:
             return
-        file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.WRITE, user=result.user_modified)
+        file, evidence = self._file(result.file_path), _evidence(event, EvidenceKind.WRITE, user=result.user_modified)
         if result.original_file is not None or result.type == "create":
             file.record_before(_normalise_newlines(result.original_file), evidence, self.command_count)
         if result.memdir_stamped:
@@ -160,10 +160,10 @@ class TrackedFiles:
         else:
             file.record_write(_normalise_newlines(result.content), evidence, self.command_count)
 
-    def _apply_edit(self, result: EditResult, moment: ReplayEvent) -> None:
+    def _apply_edit(self, result: EditResult, event: ReplayEvent) -> None:
         if result.file_path is None or result.old_string is None or result.new_string is None:
             return
-        file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.EDIT, user=result.user_modified)
+        file, evidence = self._file(result.file_path), _evidence(event, EvidenceKind.EDIT, user=result.user_modified)
         old, new, hunks = (
             _normalise_newlines(result.old_string),
             _normalise_newlines(result.new_string),
@@ -178,10 +178,10 @@ class TrackedFiles:
         else:
             file.record_edit(old, new, hunks, evidence, self.command_count, all_=bool(result.replace_all))
 
-    def _apply_multi_edit(self, result: MultiEditResult, moment: ReplayEvent) -> None:
+    def _apply_multi_edit(self, result: MultiEditResult, event: ReplayEvent) -> None:
         if result.file_path is None or result.edits is None:
             return
-        file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.EDIT, user=result.user_modified)
+        file, evidence = self._file(result.file_path), _evidence(event, EvidenceKind.EDIT, user=result.user_modified)
         if result.original_file_contents is not None:
             file.record_before(_normalise_newlines(result.original_file_contents), evidence, self.command_count)
         after = _apply_edits(file.content, result.edits)
@@ -193,11 +193,11 @@ class TrackedFiles:
         else:
             file.record_edit("", "", result.structured_patch, evidence, self.command_count, all_=False)
 
-    def _apply_notebook_edit(self, result: NotebookEditResult, moment: ReplayEvent, call: Call) -> None:
+    def _apply_notebook_edit(self, result: NotebookEditResult, event: ReplayEvent, call: Call) -> None:
         path = result.notebook_path or _string_input(call, "notebook_path")
         if not path or result.error:
             return
-        file, evidence = self._file(path), _evidence(moment, EvidenceKind.EDIT)
+        file, evidence = self._file(path), _evidence(event, EvidenceKind.EDIT)
         if result.original_file is not None:
             file.record_before(_normalise_newlines(result.original_file), evidence, self.command_count)
         after = result.updated_file
@@ -208,18 +208,18 @@ class TrackedFiles:
         else:
             file.record_unknown_change(evidence, self.command_count)
 
-    def _apply_read(self, result: ReadResult, moment: ReplayEvent, how: EvidenceKind) -> None:
+    def _apply_read(self, result: ReadResult, event: ReplayEvent, how: EvidenceKind) -> None:
         file = result.file
         if file is None or file.file_path is None:
             return
-        tracked, evidence = self._file(file.file_path), _evidence(moment, how)
+        tracked, evidence = self._file(file.file_path), _evidence(event, how)
         if result.type == "file_unchanged":
             tracked.record_unchanged(evidence, self.command_count)
         elif result.type != "text" or file.content is None:
             tracked.evidence.append(evidence)  # an image or a notebook: read, but not as text
         else:
             if self._watch is not None:
-                self._watch(tracked, file, moment)
+                self._watch(tracked, file, event)
             self._read_text(tracked, file, evidence)
 
     def _read_text(self, tracked: TrackedFile, file: ReadFile, evidence: Evidence) -> None:
@@ -229,7 +229,7 @@ class TrackedFiles:
         else:
             tracked.record_lines(lines_by_number(file), total, evidence, self.command_count)
 
-    def _apply_input(self, call: Call, moment: ReplayEvent) -> None:
+    def _apply_input(self, call: Call, event: ReplayEvent) -> None:
         """Apply calls of agents, whose own results are often not written: only the input and the output are known."""
         path = _string_input(call, "notebook_path" if call.tool == "NotebookEdit" else "file_path")
         if not path:
@@ -237,43 +237,43 @@ class TrackedFiles:
         match call.tool:
             case "Write" if (content := _string_input(call, "content")) is not None:
                 self._file(path).record_write(
-                    _normalise_newlines(content), _evidence(moment, EvidenceKind.WRITE), self.command_count
+                    _normalise_newlines(content), _evidence(event, EvidenceKind.WRITE), self.command_count
                 )
             case "Edit":
                 old, new = _string_input(call, "old_string"), _string_input(call, "new_string")
                 replace_all = bool(call.input.get("replace_all"))
                 edit = EditResult(file_path=path, old_string=old, new_string=new, replace_all=replace_all)
-                self._apply_edit(edit, moment)
+                self._apply_edit(edit, event)
             case "MultiEdit":
                 edits, misfits = fit(call.input.get("edits"), list[OneEdit])
                 if edits and not misfits:
-                    self._apply_multi_edit(MultiEditResult(file_path=path, edits=edits), moment)
+                    self._apply_multi_edit(MultiEditResult(file_path=path, edits=edits), event)
                 else:
-                    self._file(path).record_unknown_change(_evidence(moment, EvidenceKind.EDIT), self.command_count)
+                    self._file(path).record_unknown_change(_evidence(event, EvidenceKind.EDIT), self.command_count)
             case "NotebookEdit":
-                self._apply_notebook_edit(NotebookEditResult(notebook_path=path), moment, call)
+                self._apply_notebook_edit(NotebookEditResult(notebook_path=path), event, call)
             case "Read" if lines := parse_numbered_lines(call.output):
-                self._file(path).record_lines(lines, None, _evidence(moment, EvidenceKind.READ), self.command_count)
+                self._file(path).record_lines(lines, None, _evidence(event, EvidenceKind.READ), self.command_count)
 
-    def _apply_attachment(self, moment: ReplayEvent, entry: AttachmentEntry) -> None:
+    def _apply_attachment(self, event: ReplayEvent, entry: AttachmentEntry) -> None:
         match entry.attachment:
             case EditedTextFile(filename=str(path), snippet=snippet):
                 lines = parse_numbered_lines(snippet or "")
                 self._file(path).record_outside_change(
-                    lines, _evidence(moment, EvidenceKind.OUTSIDE), self.command_count
+                    lines, _evidence(event, EvidenceKind.OUTSIDE), self.command_count
                 )
             case FileAttachment(content=dict(content)):
                 result = typed_result(content, "Read")
                 if isinstance(result, ReadResult):
-                    self._apply_read(result, moment, EvidenceKind.ATTACHED)
+                    self._apply_read(result, event, EvidenceKind.ATTACHED)
 
-    def _apply_backup(self, moment: ReplayEvent) -> None:
-        if moment.backup is None:
+    def _apply_backup(self, event: ReplayEvent) -> None:
+        if event.backup is None:
             return
-        path, backup = moment.backup
+        path, backup = event.backup
         cwd = backup.real_parent_dir or self._root
         file = self._file(full_path(base_name(path) if backup.real_parent_dir else path, cwd))
-        evidence = _evidence(moment, EvidenceKind.BACKUP)
+        evidence = _evidence(event, EvidenceKind.BACKUP)
         if backup.backup_file_name is None:
             file.record_absence(evidence, self.command_count)
             return
@@ -284,7 +284,7 @@ class TrackedFiles:
             text = None
         file.record_backup(_normalise_newlines(text), evidence, self.command_count)
 
-    def _after_change(self, moment: ReplayEvent, call: Call) -> None:
+    def _after_change(self, event: ReplayEvent, call: Call) -> None:
         """Apply what follows a change: it was refused, or a hook ran after it."""
         path = _string_input(call, "file_path") or _string_input(call, "notebook_path")
         file = self._files.get(full_path(path, self._cwd)) if path and call.tool in _EDIT_TOOLS else None
@@ -296,26 +296,26 @@ class TrackedFiles:
             if hooked is not None:
                 self._apply_hook(HookRun(_AFTER_CALL_EVENT, call.id), hooked)
         elif _NEWER_FILE_ERROR in call.output:
-            file.add_doubt(_evidence(moment, EvidenceKind.OUTSIDE))
+            file.add_doubt(_evidence(event, EvidenceKind.OUTSIDE))
 
-    def _apply_hook(self, hook: HookRun, moment: ReplayEvent) -> None:
+    def _apply_hook(self, hook: HookRun, event: ReplayEvent) -> None:
         """Apply a hook, which may change what was just written. Its row may come before or after the result's."""
         if hook.event == _AFTER_TURN_EVENT:
-            self.log.append(PossibleChange(moment.entry.place, EvidenceKind.HOOK))
+            self.log.append(PossibleChange(event.entry.place, EvidenceKind.HOOK))
         elif hook.event == _AFTER_CALL_EVENT and hook.call is not None:
             file = self._changed_by.get(hook.call)
             if file is None:
-                self._hooked[hook.call] = moment
+                self._hooked[hook.call] = event
             else:
-                self.log.append(PossibleChange(moment.entry.place, EvidenceKind.HOOK))
-                file.add_doubt(_evidence(moment, EvidenceKind.HOOK))
+                self.log.append(PossibleChange(event.entry.place, EvidenceKind.HOOK))
+                file.add_doubt(_evidence(event, EvidenceKind.HOOK))
 
-    def _record_command(self, command: str, moment: ReplayEvent) -> None:
+    def _record_command(self, command: str, event: ReplayEvent) -> None:
         """Note something that may have changed any file. Files that it names are in doubt."""
-        self.log.append(PossibleChange(moment.entry.place, EvidenceKind.COMMAND, command))
+        self.log.append(PossibleChange(event.entry.place, EvidenceKind.COMMAND, command))
         for name in file_names_in(command):
             if (named := self._by_name.get(name)) is not None:
-                named.evidence.append(_evidence(moment, EvidenceKind.COMMAND))
+                named.evidence.append(_evidence(event, EvidenceKind.COMMAND))
 
 
 def lines_by_number(file: ReadFile) -> dict[int, str]:
@@ -338,8 +338,8 @@ def _normalise_newlines(text: Any) -> Any:
     return text.replace("\r\n", "\n") if isinstance(text, str) else text
 
 
-def _evidence(moment: ReplayEvent, how: EvidenceKind, *, user: bool | None = False) -> Evidence:
-    return Evidence(moment.entry.place, EvidenceKind.USER_MODIFIED if user else how, moment.agent)
+def _evidence(event: ReplayEvent, how: EvidenceKind, *, user: bool | None = False) -> Evidence:
+    return Evidence(event.entry.place, EvidenceKind.USER_MODIFIED if user else how, event.agent)
 
 
 def _string_input(call: Call, name: str) -> str | None:

@@ -30,15 +30,15 @@ class TrackedLists:
         self._todos: dict[AgentId | None, TodoState] = {}
         self._tasks: dict[str, TaskState] = {state.task.id: state for state in tasks if state.task.id is not None}
 
-    def apply_event(self, moment: ReplayEvent) -> None:
+    def apply_event(self, event: ReplayEvent) -> None:
         """Apply the next event."""
-        entry = moment.entry
-        if moment.call is not None and moment.call.outcome is Outcome.OK:
-            self._apply_call(moment, moment.call)
+        entry = event.entry
+        if event.call is not None and event.call.outcome is Outcome.OK:
+            self._apply_call(event, event.call)
         elif isinstance(entry, AttachmentEntry):
-            self._apply_reminder(moment, entry)
+            self._apply_reminder(event, entry)
         elif isinstance(entry, UserEntry) and entry.todos:
-            self._set_todos(moment, _parse_items(entry.todos, Todo))
+            self._set_todos(event, _parse_items(entry.todos, Todo))
 
     def todos(self) -> tuple[TodoState, ...]:
         """Return each agent's list, the main one's first."""
@@ -48,49 +48,49 @@ class TrackedLists:
         """Return the tasks in the order of their creation."""
         return tuple(self._tasks.values())
 
-    def _apply_call(self, moment: ReplayEvent, call: Call) -> None:
+    def _apply_call(self, event: ReplayEvent, call: Call) -> None:
         fields = call.input if isinstance(call.input, dict) else {}
         match call.tool, call.result:
             case "TodoWrite", TodoWriteResult(new_todos=list(todos)):
-                self._set_todos(moment, todos)
+                self._set_todos(event, todos)
             case "TodoWrite", _:
-                self._set_todos(moment, _parse_items(fields.get("todos"), Todo))
+                self._set_todos(event, _parse_items(fields.get("todos"), Todo))
             case "TaskCreate", TaskResult(task=Task(id=str(name)) as task):
                 created = _updated_task(Task(id=name, status="pending"), fields)
-                self._set_task(moment, name, msgspec.structs.replace(created, subject=task.subject))
+                self._set_task(event, name, msgspec.structs.replace(created, subject=task.subject))
             case "TaskGet", TaskResult(task=Task(id=str(name)) as task):
-                self._set_task(moment, name, _merge_task(self._tasks.get(name), task))
+                self._set_task(event, name, _merge_task(self._tasks.get(name), task))
             case "TaskUpdate", TaskUpdateResult(success=True, task_id=str(name)):
-                self._update_task(moment, name, fields)
+                self._update_task(event, name, fields)
             case "TaskUpdate", None if isinstance(fields.get("taskId"), str):
-                self._update_task(moment, fields["taskId"], fields)
+                self._update_task(event, fields["taskId"], fields)
             case "TaskList", TaskListResult(tasks=list(tasks)):
-                self._set_tasks(moment, tasks)
+                self._set_tasks(event, tasks)
 
-    def _apply_reminder(self, moment: ReplayEvent, entry: AttachmentEntry) -> None:
+    def _apply_reminder(self, event: ReplayEvent, entry: AttachmentEntry) -> None:
         """Apply a reminder: Claude Code repeats complete lists to the model from time to time."""
         match entry.attachment:
             case TodoReminder(content=list(items)) if items:
-                self._set_todos(moment, _parse_items(items, Todo))
+                self._set_todos(event, _parse_items(items, Todo))
             case TaskReminder(content=list(items)) if items:
-                self._set_tasks(moment, _parse_items(items, Task))
+                self._set_tasks(event, _parse_items(items, Task))
 
-    def _set_todos(self, moment: ReplayEvent, todos: Iterable[Todo]) -> None:
-        entry = moment.entry
-        self._todos[moment.agent] = TodoState(moment.agent, entry.place, tuple(todos), entry.timestamp)
+    def _set_todos(self, event: ReplayEvent, todos: Iterable[Todo]) -> None:
+        entry = event.entry
+        self._todos[event.agent] = TodoState(event.agent, entry.place, tuple(todos), entry.timestamp)
 
-    def _set_task(self, moment: ReplayEvent, name: str, task: Task) -> None:
-        self._tasks[name] = TaskState(task, moment.entry.place, moment.entry.timestamp)
+    def _set_task(self, event: ReplayEvent, name: str, task: Task) -> None:
+        self._tasks[name] = TaskState(task, event.entry.place, event.entry.timestamp)
 
-    def _update_task(self, moment: ReplayEvent, name: str, fields: dict[str, Any]) -> None:
+    def _update_task(self, event: ReplayEvent, name: str, fields: dict[str, Any]) -> None:
         if fields.get("status") == _DELETED:
             self._tasks.pop(name, None)
             return
         before = self._tasks.get(name)
         task = before.task if before is not None else Task(id=name)
-        self._set_task(moment, name, _updated_task(task, fields))
+        self._set_task(event, name, _updated_task(task, fields))
 
-    def _set_tasks(self, moment: ReplayEvent, tasks: Iterable[Task]) -> None:
+    def _set_tasks(self, event: ReplayEvent, tasks: Iterable[Task]) -> None:
         """Apply a complete list: other tasks were removed. Listings have no order, so known tasks keep theirs."""
         listed = {task.id: task for task in tasks if task.id is not None}
         ordered = [name for name in self._tasks if name in listed] + [
@@ -98,7 +98,7 @@ class TrackedLists:
         ]
         before, self._tasks = self._tasks, {}
         for name in ordered:
-            self._set_task(moment, name, _merge_task(before.get(name), listed[name]))
+            self._set_task(event, name, _merge_task(before.get(name), listed[name]))
 
 
 def merge_side_lists(state: State, todos: Iterable[TodoState], tasks: Iterable[TaskState]) -> State:

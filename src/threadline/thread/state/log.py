@@ -39,10 +39,10 @@ def file_log(session: Session, path: str, backup: BackupReader | None = None) ->
 
     files = TrackedFiles(backup, agents=agent_ids(session), observe=observe)
     calls: dict[Place, Call] = {}
-    for moment in replay_events(session):
-        if moment.call is not None:
-            calls[moment.entry.place] = moment.call
-        files.apply_event(moment)
+    for event in replay_events(session):
+        if event.call is not None:
+            calls[event.entry.place] = event.call
+        files.apply_event(event)
     turns = {turn.number: turn for turn in session.turns}
     project = session.cwds[0] if session.cwds else None
     edits: list[FileEdit] = []

@@ -42,13 +42,12 @@ def tabs_as_spaces(line: str) -> str:
     return _TWO_SPACES * (len(line) - len(text)) + text
 
 
-def matches_patch(text: str, hunks: Sequence[Hunk] | None, *, old: bool = False) -> bool:
-    """Whether a text matches the new (or the old) side of a patch."""
+def matches_patch(text: str, hunks: Sequence[Hunk] | None) -> bool:
+    """Whether a text matches the new side of a patch."""
     lines = text.split("\n") if hunks else []
     for hunk in hunks or ():
-        at = (hunk.old_start if old else hunk.new_start) or 0
-        side = _hunk_side(hunk, "-" if old else "+")
-        if side and not _matches_side(lines, max(0, at - 1), side):
+        side = _hunk_side(hunk, "+")
+        if side and not _matches_side(lines, max(0, (hunk.new_start or 0) - 1), side):
             return False
     return True
 

@@ -43,14 +43,14 @@ def state_at(session: Session, place: Place | None = None, backup: BackupReader 
     files, lists = TrackedFiles(backup, agents=agent_ids(session)), TrackedLists()
     state = State(place=at.entry.place if at is not None else None, agent=agent)
     last = None
-    for moment in replay_events(session, lines):
-        if at is not None and moment.key > at.reached:
+    for event in replay_events(session, lines):
+        if at is not None and event.key > at.reached:
             break
-        last = moment
-        files.apply_event(moment)
-        lists.apply_event(moment)
-        if moment.agent == agent:
-            state = _apply_settings(state, moment)
+        last = event
+        files.apply_event(event)
+        lists.apply_event(event)
+        if event.agent == agent:
+            state = _apply_settings(state, event)
     return replace(
         state,
         time=datetime.fromtimestamp(last.key[0], UTC) if last is not None and last.key[0] else None,
@@ -70,9 +70,9 @@ def _line_at(lines: list[OrderedLine], place: Place) -> OrderedLine:
     raise NotFound(f"The session has no entry at {place}. `threadline entries SESSION` lists the places.")
 
 
-def _apply_settings(state: State, moment: ReplayEvent) -> State:
+def _apply_settings(state: State, event: ReplayEvent) -> State:
     """Return the settings after an entry of the same agent."""
-    entry = moment.entry
+    entry = event.entry
     match entry:
         case PermissionModeEntry(permission_mode=str(mode)):
             return replace(state, permission_mode=mode)
@@ -231,7 +231,7 @@ def check_reads(session: Session, backup: BackupReader | None = None) -> list[Re
     """Compare every text that was read with what was known, for files that the session had changed before."""
     checks: list[ReadCheck] = []
 
-    def watch(tracked: TrackedFile, file: ReadFile, moment: ReplayEvent) -> None:
+    def watch(tracked: TrackedFile, file: ReadFile, event: ReplayEvent) -> None:
         lines = lines_by_number(file)
         compared = (
             sum(number in tracked.lines for number in lines) if tracked.proven is ProofLevel.PARTIAL else len(lines)
@@ -240,11 +240,11 @@ def check_reads(session: Session, backup: BackupReader | None = None) -> list[Re
             return
         agrees = tracked.matches_lines(lines, file.total_lines)
         why, because = (Explanation.AGREES, None) if agrees else _explain(tracked, files.log[tracked.command_count :])
-        checks.append(ReadCheck(moment.entry.place, tracked.path, tracked.proven, compared, why, because))
+        checks.append(ReadCheck(event.entry.place, tracked.path, tracked.proven, compared, why, because))
 
     files = TrackedFiles(backup, agents=agent_ids(session), watch=watch)
-    for moment in replay_events(session):
-        files.apply_event(moment)
+    for event in replay_events(session):
+        files.apply_event(event)
     return checks
 
 

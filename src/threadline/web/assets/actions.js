@@ -2,7 +2,6 @@
 
 import { carriedParameters, fetchJson, isAborted, postForm, RequestError, withCarriedParameters } from "./fetch.js";
 import { copyBlock, copyFromUrl, copyText } from "./copy.js";
-import { showHelp } from "./help.js";
 import { openPalette } from "./palette.js";
 import { isDialogOpen } from "./keys.js";
 import { showStatus } from "./status.js";
@@ -30,7 +29,7 @@ export function pageActions(shortcuts) {
     insight: goTo("/why"),
     theme: () => nextTheme(),
     "time-zone": () => chooseTimeZone(),
-    help: () => showHelp(shortcuts),
+    help: () => void import("./help.js").then(({ showHelp }) => showHelp(shortcuts)),
     close: () => false,
   };
 }
@@ -82,7 +81,10 @@ function toggleStar(event) {
 async function setStar(button, isStarred) {
   try {
     await postForm("/annotate.json", { session: button.dataset.session, starred: isStarred ? "1" : "0" });
-    button.setAttribute("aria-pressed", String(isStarred));
+    // An update of the list may have replaced the button meanwhile.
+    const selector = `button[data-session="${CSS.escape(button.dataset.session)}"]`;
+    for (const each of document.querySelectorAll(selector)) each.setAttribute("aria-pressed", String(isStarred));
+    document.dispatchEvent(new Event("annotated"));
     showStatus(isStarred ? "Starred" : "Star removed");
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;

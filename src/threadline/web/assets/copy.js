@@ -3,6 +3,9 @@
 import { fetchText, RequestError } from "./fetch.js";
 import { showStatus } from "./status.js";
 
+/** How long a text may take to load; redacting a long session takes seconds. */
+const LOADING_MS = 60_000;
+
 /**
  * Copy a text.
  * @param {string} text
@@ -15,6 +18,7 @@ export async function copyText(text, label) {
 
 /** Copy the content of a URL. */
 export async function copyFromUrl(url, label) {
+  showStatus(`Preparing ${label} …`, LOADING_MS);
   try {
     await copyText(await fetchText(url), label);
   } catch (error) {
@@ -35,7 +39,7 @@ export function startCopyButtons() {
     else if (kind === "markdown") copyFromUrl(element.href, "Redacted Markdown");
     else if (kind === "file") copyFromUrl(element.href, "File");
     else if (kind === "patch") copyFromUrl(element.href, "Patch");
-    else copyText(document.getElementById(kind)?.textContent ?? "", "Command");
+    else copyText(document.getElementById(kind)?.textContent ?? "", "Command for your terminal");
   });
 }
 

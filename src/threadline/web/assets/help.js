@@ -1,7 +1,7 @@
 // Shows the keyboard shortcuts in a dialog.
 
 /** Labels of keys that are not shown by their own name. */
-const LABELS = { Escape: "Esc", "Ctrl+k": "Ctrl K" };
+const LABELS = { Escape: "Esc", "Ctrl+k": "Ctrl K", "Ctrl+f": "Ctrl F" };
 
 /** @type {HTMLDialogElement|null} */
 let dialog = null;

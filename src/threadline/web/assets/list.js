@@ -1,8 +1,13 @@
-// Lists that stay current: rows follow the transcripts, and filters apply while typing.
+// Entry point of all pages but the conversations: rows follow the transcripts, and filters apply while typing.
 
 import { fetchText, isAborted, parseHtml, RequestError } from "./fetch.js";
+import { subscribe } from "./live.js";
 import { setLastingStatus } from "./status.js";
 
+/** Pages with lists that follow the transcripts. */
+const LIST_PAGES = ["home", "sessions"];
+/** A list that was requested this recently, in milliseconds, needs no update. */
+const NEW_PAGE_MS = 1000;
 const TYPING_MS = 250;
 /** Milliseconds between two updates of a list while sessions grow. */
 const UPDATE_MS = 1500;
@@ -11,7 +16,7 @@ const UPDATE_MS = 1500;
 let abort = null;
 
 /** Fetch this page again and show what has changed, once for all events within a short time. */
-export function createListUpdater() {
+function createListUpdater() {
   let timer = 0;
   let next = 0;
   return () => {
@@ -25,8 +30,24 @@ export function createListUpdater() {
   };
 }
 
+/** Update the rows when a session changes. */
+function watchList() {
+  const update = createListUpdater();
+  let isNew = true;
+  subscribe("/live", (session) => {
+    // Without a session: nothing is known of what changed before the stream was opened. A new page is current.
+    const isCurrent = session === "" && isNew && performance.now() < NEW_PAGE_MS;
+    isNew = false;
+    if (!isCurrent) update();
+  });
+  // An update that was requested before a star was saved would remove the star from the row.
+  document.addEventListener("annotated", () => {
+    if (abort !== null) show(location.href);
+  });
+}
+
 /** Apply the filters of a list while they are typed. Without scripts, the form has a button. */
-export function startFilters() {
+function startFilters() {
   const form = document.querySelector("main > form.filters");
   if (form === null) return;
   let timer = 0;
@@ -42,14 +63,14 @@ export function startFilters() {
 }
 
 /** Say that a form takes a while: redacting a long session takes seconds. */
-export function announceSlowForms() {
+function announceSlowForms() {
   for (const form of document.querySelectorAll("form[data-busy]")) {
     form.addEventListener("submit", () => setLastingStatus(form.dataset.busy));
   }
 }
 
 /** Suggest the browser's own time zone. */
-export function fillBrowserZone() {
+function fillBrowserZone() {
   const box = document.querySelector("input[data-browser-zone]");
   if (box !== null && box.value === "") box.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
 }
@@ -68,14 +89,16 @@ function filterUrl(form) {
  */
 async function show(url) {
   abort?.abort();
-  abort = new AbortController();
+  const own = (abort = new AbortController());
   try {
-    replaceContent(parseHtml(await fetchText(url, abort.signal)));
+    replaceContent(parseHtml(await fetchText(url, own.signal)));
     return true;
   } catch (error) {
     // A half-typed date is refused; the list stays until the filter is complete.
     if (error instanceof RequestError || isAborted(error)) return false;
     throw error;
+  } finally {
+    if (abort === own) abort = null;
   }
 }
 
@@ -103,3 +126,8 @@ function replaceContent(content) {
   if (focused !== null) main.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   scrollTo({ top: position, behavior: "instant" });
 }
+
+startFilters();
+fillBrowserZone();
+announceSlowForms();
+if (LIST_PAGES.some((kind) => document.body.classList.contains(kind))) watchList();

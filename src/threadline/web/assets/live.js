@@ -1,7 +1,6 @@
 // Live updates: an open session grows with its transcript, and lists show what changed.
 
 import { fetchJson, isAborted, RequestError, setExists } from "./fetch.js";
-import { createListUpdater } from "./list.js";
 import { Section } from "./section.js";
 import { setLastingStatus } from "./status.js";
 import { remainingScroll } from "./visibility.js";
@@ -168,22 +167,13 @@ function truncationMessage(count) {
   return `The transcript was truncated: ${removed} removed.`;
 }
 
-/** On a list: update the rows when a session changes. */
-export function watchList() {
-  const update = createListUpdater();
-  subscribe("/live", (session) => {
-    // The first event, without a session, is not a change.
-    if (session !== "") update();
-  });
-}
-
 /**
  * Listen to the event stream of the server while the page is visible. An event says that something has changed, never
  * what. The server sends every listener a first event without a session, because something may have changed before.
  * @param {string} url
  * @param {(session: string) => void} onChange
  */
-function subscribe(url, onChange) {
+export function subscribe(url, onChange) {
   let source = null;
   let delay = MIN_RETRY_MS;
   let timer = 0;

@@ -5,6 +5,8 @@ import { turnOf } from "./turn_list.js";
 import { ReadingPosition } from "./visibility.js";
 
 const UPDATE_MS = 120;
+/** The bar repeats the title when less than this is left of the head. */
+const HIDDEN_PX = 90;
 
 /** Shows where in the session one is. */
 export class MiniHead {
@@ -19,7 +21,7 @@ export class MiniHead {
     this.windowing = windowing;
     this.position = new ReadingPosition(session.feed, windowing.sections);
     this.timer = 0;
-    /** @type {Promise<Map<number, number>>|null} the cost up to each turn */
+    /** @type {Promise<Float64Array>|null} the cost up to each turn, by its number */
     this.costs = null;
   }
 
@@ -45,11 +47,13 @@ export class MiniHead {
   }
 
   async #update() {
+    const head = document.querySelector("main > .head");
+    this.bar.toggleAttribute("data-top", head !== null && head.getBoundingClientRect().bottom > HIDDEN_PX);
     const item = this.position.item();
     if (item === null) return;
     const turn = turnOf(item);
     const turns = Number(this.bar.dataset.turns ?? 0);
-    if (turn !== null) this.#set("turn", `turn ${Number(turn).toLocaleString("en")} of ${turns.toLocaleString("en")}`);
+    if (turn !== null) this.#set("turn", describeTurn(Number(turn), turns));
     this.#set("time", item.querySelector(":scope > .at time")?.textContent ?? "");
     // Costs are requested when one begins to read, not while the page is loading.
     if (turn === null || scrollY === 0) return;
@@ -63,23 +67,27 @@ export class MiniHead {
   }
 
   async #loadCosts() {
-    const costs = new Map();
     try {
-      let sum = 0;
-      for (const row of await fetchJson(this.session.url(["along.json"]))) {
-        sum += Number(row.amount ?? 0);
-        costs.set(row.turn, sum);
-      }
+      const rows = await fetchJson(this.session.url(["along.json"]));
+      const costs = new Float64Array(rows.length === 0 ? 0 : rows[rows.length - 1].turn + 1);
+      for (const row of rows) costs[row.turn] = Number(row.amount ?? 0);
+      for (let turn = 1; turn < costs.length; turn += 1) costs[turn] += costs[turn - 1];
+      return costs;
     } catch (error) {
       if (!(error instanceof RequestError) && !isAborted(error)) throw error;
+      return new Float64Array(0);
     }
-    return costs;
   }
 }
 
-/** The cost up to a turn, or up to the last turn before it that cost anything. */
+/** Turn 0 is what comes before the first prompt. */
+function describeTurn(turn, turns) {
+  const of = `of ${turns.toLocaleString("en")}`;
+  return turn === 0 ? `before turn 1 ${of}` : `turn ${turn.toLocaleString("en")} ${of}`;
+}
+
+/** The cost up to a turn, or up to the last turn before it that is known. */
 function formatCost(costs, turn) {
-  let cost = null;
-  for (const [number, sum] of costs) if (number <= turn) cost = sum;
-  return cost === null ? "" : `$${cost.toFixed(2)} so far`;
+  const cost = costs[Math.min(turn, costs.length - 1)];
+  return cost === undefined ? "" : `$${cost.toFixed(2)} so far`;
 }

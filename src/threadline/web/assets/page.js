@@ -7,8 +7,7 @@ import { FoldState } from "./fold_state.js";
 import { ScrollHistory } from "./history.js";
 import { handleClicks, handleFeedKeys, handleKeys, readShortcuts } from "./keys.js";
 import { startLazyDetails } from "./lazy_details.js";
-import { Live, watchList } from "./live.js";
-import { announceSlowForms, fillBrowserZone, startFilters } from "./list.js";
+import { Live } from "./live.js";
 import { MiniHead } from "./mini_head.js";
 import { ItemNavigation } from "./navigation.js";
 import { Panel } from "./panel.js";
@@ -19,9 +18,6 @@ import { startStatus } from "./status.js";
 import { followTheme } from "./theme.js";
 import { TurnList } from "./turn_list.js";
 import { Windowing } from "./windowing.js";
-
-/** Pages with lists that follow the transcripts. */
-const LIST_PAGES = ["home", "sessions"];
 
 function start() {
   const shortcuts = readShortcuts();
@@ -35,10 +31,7 @@ function start() {
   startCopyButtons();
   startBlockButtons();
   followTheme();
-  startFilters();
-  fillBrowserZone();
-  announceSlowForms();
-  if (LIST_PAGES.some((kind) => document.body.classList.contains(kind))) watchList();
+  document.addEventListener("change", (event) => event.target.closest("form.choose")?.requestSubmit());
 }
 
 function startSession(session) {

@@ -55,7 +55,7 @@ export class ScrollStrip {
 
   /** Show what a band describes beside the pointer, at once; a `<title>` takes a second. */
   #showCard(event) {
-    const text = event.target instanceof Element ? event.target.closest("[data-card]")?.dataset.card : undefined;
+    const text = event.target instanceof Element ? event.target.closest(".band")?.textContent : undefined;
     if (text === undefined || this.isDragging) {
       this.card?.remove();
       return;

@@ -9,10 +9,11 @@ let lasting = "";
 /**
  * Show a message for a moment.
  * @param {string} text
+ * @param {number} duration in milliseconds
  */
-export function showStatus(text) {
+export function showStatus(text, duration = SHOWN_MS) {
   show(text);
-  timer = setTimeout(() => show(lasting), SHOWN_MS);
+  timer = setTimeout(() => show(lasting), duration);
 }
 
 /**

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 
 from threadline.model.text import count
 from threadline.model.times import parse_zone
-from threadline.render.html import Child, el, icon, join, render_page, time_element
+from threadline.render.html import Child, el, icon, join, render_page, time_element, with_code
 from threadline.web import urls
 from threadline.web.access import LINK_SECONDS, MAX_SECONDS
 from threadline.web.request import Page
@@ -65,7 +65,9 @@ def logged_out_page() -> HTMLResponse:
         "This browser is logged out. To come back, press Enter in the terminal where `threadline serve` runs, and open "
         "the link that it prints."
     )
-    main = join((el("p", icon("thread"), "threadline", class_="brand"), el("h1", "Logged out"), el("p", text)))
+    main = join(
+        (el("p", icon("thread"), "threadline", class_="brand"), el("h1", "Logged out"), el("p", with_code(text)))
+    )
     style = el("link", rel="stylesheet", href=f"{urls.ASSETS}/style.css")
     return HTMLResponse(str(render_page("Logged out · threadline", main, kind="refused", head=style)), HTTPStatus.OK)
 
@@ -77,7 +79,7 @@ def _page(*content: Child, data: object = None) -> Page:
 
 def _describe_expiry(access: Access, browser: Browser) -> Markup:
     idle, total = _describe_time(access.idle_seconds), _describe_time(MAX_SECONDS)
-    text = f". Each request extends this to {idle} from then, but to no more than {total} after the first."
+    text = f". Each visit extends this to {idle}, but to no more than {total} after the first visit."
     return el("p", "This browser can use this page until ", time_element(_expiry(access, browser), parse_zone()), text)
 
 
@@ -86,7 +88,7 @@ def _expiry(access: Access, browser: Browser) -> datetime:
 
 
 def _block(heading: str, text: str, forms: Markup) -> Markup:
-    return el("section", el("h2", heading), el("p", text), forms, class_="block")
+    return el("section", el("h2", heading), el("p", with_code(text)), forms, class_="block")
 
 
 def _form(path: str, label: str) -> Markup:

@@ -6,7 +6,7 @@ that they change is threadline's own file of annotations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -24,9 +24,9 @@ from threadline.annotations import (
     remove_search,
     save_search,
 )
-from threadline.errors import BadQuery, Error
+from threadline.errors import BadQuery, Error, NotFound
 from threadline.render import shorten
-from threadline.render.html import EMPTY, Child, el, icon, join
+from threadline.render.html import EMPTY, Child, el, icon, join, with_code
 from threadline.web import urls
 from threadline.web.request import Page
 from threadline.web.urls import hidden_inputs
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 SEND_ORIGIN = el("meta", name_="referrer", content="same-origin")
 """In the head of pages with forms: from others, browsers send `Origin: null`, which the guard refuses."""
 _TRUE_WORDS = frozenset({"1", "true", "on"})
+_STORAGE_NOTE = "Stored in threadline's data folder, not in the Claude home. `threadline keep` backs it up."
 
 
 def read_or_none() -> Annotations:
@@ -56,9 +57,14 @@ def notes_page(request: PageRequest) -> Page:
     back = urls.session_url(request.path_values["session"])
     main = join(
         (
-            el("div", el("p", el("a", shorten(title, 200) or session, href=back), class_="up"), el("h1", "Notes")),
+            el(
+                "header",
+                el("p", el("a", shorten(title, 200) or session, href=back), class_="up"),
+                el("h1", "Notes"),
+                class_="head",
+            ),
             _form(session, annotation, annotations, back),
-            el("p", "Stored in threadline's data folder, not in the Claude home. `threadline keep` stores it, too."),
+            el("p", with_code(_STORAGE_NOTE), class_="note"),
         )
     )
     data = {"session": session, "starred": annotation.starred, "tags": annotation.tags, "note": annotation.note}
@@ -82,17 +88,21 @@ def _form(session: str, annotation: Annotation, annotations: Annotations, back: 
     )
 
 
-def apply_annotation(values: Mapping[str, str]) -> tuple[Annotation, str]:
+def apply_annotation(values: Mapping[str, str], has_session: Callable[[str], bool]) -> tuple[Annotation, str]:
     """Change a session's annotation as a form or script asks; return it and the page to go back to.
 
-    With `all`, a missing checkbox means no star, as in forms; otherwise only what is given changes.
+    With `all`, a missing checkbox means no star, as in forms; otherwise only what is given changes. `has_session` says
+    whether a session has that id.
 
     Raises:
         BadQuery: no session is named, or a text is too long.
+        NotFound: there is no such session.
     """
     session = values.get("session", "")
     if not session or len(session) > MAX_NAME:
         raise BadQuery("No session is named.")
+    if not has_session(session):
+        raise NotFound("No session has this id.")
     is_form = "all" in values
     starred = values.get("starred", "").lower() in _TRUE_WORDS if is_form or "starred" in values else None
     tags = parse_tags(values["tags"]) if "tags" in values else None

@@ -12,14 +12,15 @@ from markupsafe import Markup
 
 from threadline import insight
 from threadline.model.text import count, format_percent, format_time, short_model_name
+from threadline.model.times import zone_name
 from threadline.render import shorten, visible
-from threadline.render.html import Child, el, facts_row, figures_row, join, time_zone_note
+from threadline.render.html import Child, el, facts_row, figures_row, join
 from threadline.web import urls
 from threadline.web.pages.forms import FormField, filter_form, form_on_error, pager, parse_range
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
-    from threadline.model.blame import Blame, BlamedLine
+    from threadline.model.insight.blame import Blame, BlamedLine
     from threadline.web.request import PageRequest
 
 _LINES_PER_PAGE = 500
@@ -30,7 +31,7 @@ _SHORT_ID = 8
 
 
 def _fields(_request: PageRequest) -> Iterator[FormField]:
-    yield FormField("path", "File", "a path or its end", kind="search")
+    yield FormField("path", "File", "a path or its end", kind="search", is_wide=True)
 
 
 @form_on_error("Who wrote it", _fields, "limit")
@@ -51,8 +52,7 @@ def blame_page(request: PageRequest) -> Page:
             el(
                 "div",
                 el("h1", f"Who wrote {shorten(result.file, 300)}"),
-                facts_row(_links(result)),
-                time_zone_note(zone),
+                facts_row([f"times in {zone_name(zone)}", *_links(result)]),
                 class_="head",
             ),
             filter_form(request, list(_fields(request)), preserve=("limit",)),

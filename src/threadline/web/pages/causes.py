@@ -11,7 +11,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline import insight
-from threadline.model.attribution import CauseKind, CostCause
+from threadline.model.insight.attribution import CauseKind, CostCause
 from threadline.model.ledger import EXACT, NONE, sum_amounts
 from threadline.model.text import count, format_amount, format_percent, format_tokens
 from threadline.render import shorten
@@ -50,14 +50,14 @@ KIND_LABELS: dict[str, str] = {
     CauseKind.SYSTEM: "System prompt and tools",
     CauseKind.SUMMARY: "Summaries",
     CauseKind.PROMPT: "Prompts",
-    CauseKind.REPLY: "Texts of replies",
+    CauseKind.REPLY: "Replies of the model",
     CauseKind.THINKING: "Thinking",
     CauseKind.CALL: "Tool calls",
     CauseKind.RESULT: "Tool results",
-    CauseKind.INJECTED: "Injected texts",
+    CauseKind.INJECTED: "Injected text",
     CauseKind.IMAGE: "Images",
     CauseKind.UNSEEN: "Not in the transcript",
-    CauseKind.SEARCH: "Fees for web searches",
+    CauseKind.SEARCH: "Web search fees",
     CauseKind.AGENT: "Agents without a transcript",
     CauseKind.OTHER: "Other requests",
 }
@@ -154,11 +154,11 @@ def format_share(amount: Decimal, total: Decimal) -> str:
 def render_parts(total: Decimal, parts: tuple[Decimal, Decimal, Decimal], *more: tuple[str, Child]) -> Markup:
     """The amount, and what of it was paid for sending, carrying and writing."""
     names = (
-        ("to send, first or again", "The price of cache writes and of input that is not cached"),
-        ("to carry along", "The price of reading the cache with every later request"),
-        ("to write", "The price of the model's output"),
+        ("sent, for the first time or again", "The price of cache writes and of input that is not cached"),
+        ("read again from the cache", "The price of reading the cache with every later request"),
+        ("written by the model", "The price of the model's output"),
     )
-    figures: list[tuple[Child, Child, str | None]] = [(format_amount(total), "in all", None)]
+    figures: list[tuple[Child, Child, str | None]] = [(format_amount(total), "total", None)]
     figures += [
         ([format_amount(part), " ", el("small", format_share(part, total))], name, title)
         for part, (name, title) in zip(parts, names, strict=True)
@@ -377,7 +377,7 @@ def render_groups(
         Column("Amount", "number"),
         Column("Share", "share"),
         Column("Tokens", "number", "the size of the causes when they were added"),
-        Column("Causes", "number"),
+        Column("Causes", "number minor"),
     )
     caption = f"By {BY_LABELS.get(by, by)}"
     table = render_table(caption, columns, rows, kind="list", hidden_caption=True)
@@ -397,15 +397,15 @@ def render_causes(
     """The table of causes. Pages of several sessions add the session of each."""
     columns = [
         Column("Cause", "title"),
-        *([Column("Session", "title")] if session is not None else []),
+        *([Column("Session", "title minor")] if session is not None else []),
         Column("Amount", "number"),
         Column("Share", "number"),
-        Column("Sent", "number", "what it cost to send it: for the first time, and again after each cache break"),
-        Column("Carried", "number", "what it cost to read it from the cache with every later request"),
-        Column("Written", "number", "what it cost to write it, if the model did"),
-        Column("Tokens", "number", "its size; ~ marks an estimate"),
-        Column("Requests", "number", "how many requests carried it"),
-        Column("Turn", "number"),
+        Column("Sent", "number minor", "what it cost to send it: for the first time, and again after each cache break"),
+        Column("Carried", "number minor", "what it cost to read it from the cache with every later request"),
+        Column("Written", "number minor", "what it cost to write it, if the model did"),
+        Column("Tokens", "number minor", "its size; ~ marks an estimate"),
+        Column("Requests", "number minor", "how many requests carried it"),
+        Column("Turn", "number minor"),
     ]
     rows = [TableRow(_cause_cells(cause, links, total, session), item=True) for cause in causes]
     table = render_table(title, columns, rows, kind="list causes", hidden_caption=True)

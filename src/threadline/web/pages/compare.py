@@ -16,6 +16,7 @@ from threadline.render.html import (
     Column,
     Curve,
     SessionRow,
+    TableRow,
     amount_element,
     curve_chart,
     el,
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from threadline.web.session_cache import CachedSession
 
 _MAX_SUGGESTED, _MAX_TOOLS, _MAX_FILES, _MAX_PROMPTS = 200, 40, 200, 200
+_MAX_CHOICES = 30
 _SIDES = ("a", "b")
+_TURNS = Column("Turns", "number")
 
 
 class ComparedSession(Struct, frozen=True):
@@ -69,7 +72,11 @@ def compare_page(request: PageRequest) -> Page:
     """Two sessions side by side; without both, the form that chooses them."""
     names = [request.text(side) for side in _SIDES]
     sessions = [_read_session(request, name) for name in names if name is not None]
-    body: Child = el("p", "Choose two sessions: the start of an id is enough.", class_="note")
+    body: Child = el(
+        "p",
+        "Choose two sessions to see their figures, context windows, tools, files and prompts side by side.",
+        class_="note",
+    )
     if len(sessions) == len(_SIDES):
         body = join(
             (
@@ -80,8 +87,36 @@ def compare_page(request: PageRequest) -> Page:
                 _prompt_columns(sessions),
             )
         )
+    elif len(sessions) == 1:
+        body = _choices(request, sessions[0])
     main = join((el("div", el("h1", "Compare two sessions"), class_="head"), _form(request, names), body))
     return Page("Compare", "compare", main, sessions)
+
+
+def _choices(request: PageRequest, session: ComparedSession) -> Markup:
+    """The sessions to compare one with: those of its project first, then the newest."""
+    project = session.row.project
+    others = [brief for brief in all_sessions(request) if urls.session_url(brief.name) != session.row.address]
+    others.sort(key=lambda brief: brief.project != project)
+    side = "b" if request.text("a") is not None else "a"
+    rows = [
+        TableRow(
+            [
+                time_element(brief.last, request.zone()),
+                el("a", shorten(brief.title, 120) or "(no title)", href=request.url_with(**{side: brief.name})),
+                project_link(brief.project),
+                f"{brief.turns:,}",
+            ],
+            item=True,
+        )
+        for brief in others[:_MAX_CHOICES]
+    ]
+    title = (
+        f"Compare \N{LEFT DOUBLE QUOTATION MARK}{shorten(session.row.title, 120)}\N{RIGHT DOUBLE QUOTATION MARK} with"
+    )
+    columns = (Column("Last used", "when"), Column("Session", "title"), Column("Project", "path minor"), _TURNS)
+    table = render_table(title, columns, rows, kind="list", heading=1, hidden_caption=True)
+    return el("section", el("h2", title), table, class_="block")
 
 
 def _read_session(request: PageRequest, name: str) -> ComparedSession:
@@ -133,7 +168,15 @@ def _form(request: PageRequest, names: Sequence[str | None]) -> Markup:
         el(
             "label",
             el("span", f"Session {side.upper()}"),
-            el("input", type="text", name_=side, value=name or "", list_="sessions-suggestions", autocomplete="off"),
+            el(
+                "input",
+                type="text",
+                name_=side,
+                value=name or "",
+                placeholder="part of a title, or an id",
+                list_="sessions-suggestions",
+                autocomplete="off",
+            ),
         )
         for side, name in zip(_SIDES, names, strict=True)
     ]

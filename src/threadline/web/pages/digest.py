@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from threadline.model.digest import Digest, DigestPeriod, PeriodUnit
+from threadline.model.insight.digest import Digest, DigestPeriod, PeriodUnit
 from threadline.model.times import in_zone, zone_name
 from threadline.render import digest_title
 from threadline.render.html import Child, el, join, render_digest
@@ -28,7 +28,7 @@ _ONE_DAY = timedelta(days=1)
 
 
 def _fields(request: PageRequest) -> Iterator[FormField]:
-    yield FormField("when", "Which", "last, 2026-W45, a date")
+    yield FormField("when", "When", "last, 2026-W45")
     yield FormField("since", "Since", "30d, 2026-11-03")
     yield FormField("until", "Until", "yesterday")
     yield FormField("project", "Project", "part of path", suggestions=suggested_values(request, "project"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from threadline.errors import BadQuery
-from threadline.model.places import Place
+from threadline.model.places import Place, ProblemKind
 from threadline.model.text import count, format_size
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, Column, el, facts_row, folded_table, join, render_table
@@ -23,10 +23,33 @@ if TYPE_CHECKING:
     from threadline.web.examiner import ExaminationProgress
     from threadline.web.request import PageRequest
 
-_MAX_AUTOMATIC_BYTES = 64 * 1024 * 1024
+_MAX_AUTOMATIC_BYTES = 1024 * 1024 * 1024
 _MAX_ROWS = 200
 _MAX_EXAMPLES = 5
 _HUNDREDTHS = 10_000
+_PROBLEM_NAMES: dict[str, str] = {
+    ProblemKind.TORN_TAIL: "Incomplete last line",
+    ProblemKind.TORN_LINE: "Incomplete line",
+    ProblemKind.GLUED: "Two records on one line",
+    ProblemKind.SPLICED: "Record inside another record",
+    ProblemKind.NUL_RUN: "Zero bytes",
+    ProblemKind.FOREIGN: "Text that is not JSON",
+    ProblemKind.NOT_AN_OBJECT: "JSON that is not an object",
+    ProblemKind.NO_TYPE: "Record without a type",
+    ProblemKind.WRONG_TYPE: "Field of an unexpected type",
+    ProblemKind.BAD_UTF8: "Invalid UTF-8",
+    ProblemKind.LONE_SURROGATE: "Invalid Unicode",
+    ProblemKind.BAD_NUMBER: "Invalid number",
+    ProblemKind.CONTROL_CHARACTER: "Control character",
+    ProblemKind.TOO_DEEP: "Nested too deeply",
+    ProblemKind.TOO_LONG: "Line too long",
+    ProblemKind.BOM: "Byte order mark",
+    ProblemKind.BAD_TIMESTAMP: "Invalid time",
+    ProblemKind.MISSING_FIELD: "Missing field",
+    ProblemKind.CHANGED: "Changed while it was read",
+    ProblemKind.UNREADABLE: "Unreadable file",
+    ProblemKind.SKIPPED: "Skipped file",
+}
 
 
 def doctor_page(request: PageRequest) -> Page:
@@ -44,11 +67,12 @@ def doctor_page(request: PageRequest) -> Page:
     main = join(
         (
             el("div", el("h1", "Doctor"), el("p", _status_text(progress, size, is_old=is_old)), class_="head"),
+            _headline(result) if result is not None else EMPTY,
             _progress_bar(request, progress)
             if progress is not None and progress.is_running
             else _start_form(request, is_repeated=progress is not None),
             _examination_section(archive, result) if result is not None else EMPTY,
-            _indexed_problems(archive, problems) if problems or result is None else EMPTY,
+            _indexed_problems(archive, problems) if problems else EMPTY,
         )
     )
     scripts = ("progress.js",) if is_running else ()
@@ -76,14 +100,24 @@ def _start_form(request: PageRequest, *, is_repeated: bool) -> Child:
     return el("form", button, carried_inputs(), action=request.path, method="get", class_="filters")
 
 
+def _headline(result: Examination) -> Child:
+    """How much was understood, as a statement: the figure that every other page depends on."""
+    is_whole = result.understood == 1
+    share = el("b", _format_share(result.understood))
+    text = f" of {format_size(result.bytes)} understood"
+    note = "Nothing in these transcripts is skipped: every byte is parsed, shown and counted."
+    if not is_whole:
+        note = f"{format_size(result.malformed_bytes)} are damaged. The rest is parsed, shown and counted."
+    kind = "headline good" if is_whole else "headline"
+    return el("div", el("p", share, text, class_=kind), el("p", note, class_="note"))
+
+
 def _examination_section(archive: Archive, result: Examination) -> Child:
     facts = [
         count(result.transcripts, "transcript"),
         count(result.lines, "line"),
         count(result.entries, "entry", "entries"),
-        format_size(result.bytes),
         count(sum(result.side_files.values()), "side file"),
-        f"{_format_share(result.understood)} of bytes understood",
         f"{format_size(result.malformed_bytes)} damaged" if result.malformed_bytes else "",
         f"{format_size(result.pending_bytes)} in incomplete last lines" if result.pending_bytes else "",
     ]
@@ -113,7 +147,7 @@ def _problem_table(archive: Archive, result: Examination) -> Child:
     )
     rows = [
         [
-            kind,
+            _problem_name(kind),
             f"{problem.count:,}",
             f"{problem.recovered:,}",
             format_size(problem.lost) if problem.lost else "",
@@ -188,7 +222,7 @@ def _indexed_problems(archive: Archive, problems: list[ListedProblem]) -> Child:
     columns = (Column("Kind"), Column("Problem"), Column("Recovered"), Column("Where", "path"))
     rows = [
         [
-            shorten(problem.kind, 40),
+            _problem_name(problem.kind),
             shorten(problem.message, 300),
             "yes" if problem.recovered else "no",
             _place_link(archive, problem.transcript, problem.line),
@@ -198,6 +232,10 @@ def _indexed_problems(archive: Archive, problems: list[ListedProblem]) -> Child:
     note = el("p", f"Showing the first {_MAX_ROWS}.", class_="note") if len(problems) > _MAX_ROWS else EMPTY
     table = render_table("Problems in transcripts", columns, rows, kind="list", hidden_caption=True) if rows else EMPTY
     return el("section", el("h2", f"Found while indexing ({len(problems):,})"), note, table, class_="block")
+
+
+def _problem_name(kind: str) -> Child:
+    return el("span", _PROBLEM_NAMES.get(kind, shorten(kind, 40)), title=shorten(kind, 40))
 
 
 def _example_link(archive: Archive, text: str) -> Child:

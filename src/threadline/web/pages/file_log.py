@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
+from threadline.model.edits import edit_row
 from threadline.model.text import short_model_name
-from threadline.render import edit_row, shorten
+from threadline.model.times import zone_name
+from threadline.render import shorten
 from threadline.render.html import (
     EMPTY,
     Child,
@@ -16,7 +18,6 @@ from threadline.render.html import (
     join,
     render_unified_diff,
     time_element,
-    time_zone_note,
 )
 from threadline.web import urls
 from threadline.web.pages.forms import FormField, filter_form, form_on_error, pager, parse_range
@@ -33,7 +34,7 @@ _MAX_PROMPT = 400
 
 
 def _fields(request: PageRequest) -> list[FormField]:
-    return [FormField("path", "File", "a path or its end", kind="search"), *common_fields(request)]
+    return [FormField("path", "File", "a path or its end", kind="search", is_wide=True), *common_fields(request)]
 
 
 @form_on_error("File history", _fields, "limit")
@@ -68,8 +69,13 @@ def file_log_page(request: PageRequest) -> Page | PlainText:
             el(
                 "div",
                 el("h1", f"Edits of {shorten(single, 300)}" if single else "File history"),
-                facts_row([*_summarize(path, single), *([_patch_link(request)] if edits else [])]),
-                time_zone_note(zone),
+                facts_row(
+                    [
+                        f"times in {zone_name(zone)}",
+                        *_summarize(path, single),
+                        *([_patch_link(request)] if edits else []),
+                    ]
+                ),
                 class_="head",
             ),
             filter_form(request, _fields(request), preserve=("limit",)),

@@ -11,16 +11,17 @@ from msgspec import Struct
 
 from threadline import insight
 from threadline.errors import BadQuery
+from threadline.model.context import BreakCause
+from threadline.model.insight.waste import WASTE_RULES, WasteLimits
 from threadline.model.text import count, format_amount, format_tokens
-from threadline.model.waste import WASTE_RULES, WasteLimits
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, Column, TableRow, el, figures_row, join, render_table
 from threadline.web.pages.causes import format_share
 from threadline.web.pages.forms import FormField, choice_chip
 
 if TYPE_CHECKING:
+    from threadline.model.insight.waste import Waste
     from threadline.model.places import Place
-    from threadline.model.waste import Waste
     from threadline.web.request import PageRequest
 
 _DEFAULTS = WasteLimits()
@@ -117,6 +118,17 @@ def _group(findings: Sequence[Waste], key: Callable[[Waste], str]) -> dict[str, 
     return dict(sorted(groups.items(), key=lambda item: -_sum(item[1])))
 
 
+def _by_advice(findings: Sequence[Waste]) -> dict[str, list[Waste]]:
+    """The findings by what to do about them, most expensive first; last those that nothing can be done about."""
+    groups = _group(findings, lambda finding: finding.advice)
+    return dict(sorted(groups.items(), key=lambda item: not _has_advice(item[1][0])))
+
+
+def _has_advice(finding: Waste) -> bool:
+    """Whether the cause is known, so that there is something to do."""
+    return finding.cause is not BreakCause.UNKNOWN
+
+
 def _sum(findings: Sequence[Waste]) -> Decimal:
     return insight.add_amounts(finding.amount for finding in findings)
 
@@ -140,11 +152,12 @@ def _section(request: PageRequest, group: Sequence[Waste], links: FindingLinks, 
     """The findings of one detector, by what to do about them."""
     detector = group[0].detector
     parts: list[Child] = []
-    for advice, findings in _group(group, lambda finding: finding.advice).items():
+    lead = el("b", "What to do: ")
+    for number, (advice, findings) in enumerate(_by_advice(group).items(), 1):
         shown = findings[:_MAX_ROWS] if is_cut else findings
         parts += [
-            el("p", el("b", "What to do: "), shorten(advice, 400), class_="advice"),
-            _table(detector_label(detector), shown, links),
+            el("p", lead if _has_advice(findings[0]) else EMPTY, shorten(advice, 400), class_="advice"),
+            _table(f"{detector_label(detector)} {number}" if number > 1 else detector_label(detector), shown, links),
         ]
         if left := len(findings) - len(shown):
             more = el("a", f"Show {left:,} more", href=request.url_with(only=detector))
@@ -158,10 +171,10 @@ def _section(request: PageRequest, group: Sequence[Waste], links: FindingLinks, 
 def _table(label: str, findings: Sequence[Waste], links: FindingLinks) -> Markup:
     columns = [
         Column("What happened", "title"),
-        *([Column("Session", "title")] if links.session is not None else []),
+        *([Column("Session", "title minor")] if links.session is not None else []),
         Column("Amount", "number"),
         Column("Tokens", "number", "~ marks an estimate"),
-        Column("Turn", "number"),
+        Column("Turn", "number minor"),
         Column("Places", "places"),
     ]
     rows = [TableRow(_cells(finding, links), item=True) for finding in findings]
@@ -180,7 +193,10 @@ def _cells(finding: Waste, links: FindingLinks) -> list[Child]:
         ],
         *([links.session(finding)] if links.session is not None else []),
         format_amount(finding.amount),
-        el("span", f"~{size}" if finding.estimated else size, title=f"{finding.tokens:,}"),
+        [
+            el("span", f"~{size}" if finding.estimated else size, title=f"{finding.tokens:,}"),
+            el("span", " tokens", class_="unit"),
+        ],
         str(finding.turn) if finding.turn is not None else "",
         _place_links(finding, places),
     ]

@@ -26,12 +26,14 @@ MAX_PAGE_SIZE = 500
 _MAX_OFFSET = 1_000_000
 _MAX_SUGGESTIONS = 200
 _MAX_CHIP = 60
+_PHONE_FIELDS = 2
 
 
 class FormField(Struct, frozen=True):
     """A field of a filter form.
 
-    With `choices` (value and label), it is a menu. `suggestions` are values to choose from while typing.
+    With `choices` (value and label), it is a menu. `suggestions` are values to choose from while typing. A wide field
+    is long enough for a path.
     """
 
     name: str
@@ -40,6 +42,7 @@ class FormField(Struct, frozen=True):
     choices: Sequence[tuple[str, str]] = ()
     suggestions: Sequence[str] = ()
     kind: str = "text"
+    is_wide: bool = False
 
 
 def filter_form(request: PageRequest, fields: Sequence[FormField], *, preserve: Iterable[str] = ()) -> Markup:
@@ -50,6 +53,8 @@ def filter_form(request: PageRequest, fields: Sequence[FormField], *, preserve: 
     form = el(
         "form",
         [_labelled_input(request, field) for field in fields],
+        # On a phone, only the first fields are shown until this is open.
+        el("details", el("summary", "More filters"), class_="more-filters") if len(fields) > _PHONE_FIELDS else None,
         hidden_inputs((name, text) for name in preserve if (text := request.text(name))),
         carried_inputs(),
         el("button", "Apply", type="submit"),
@@ -89,7 +94,13 @@ def progress_bar(label: str, text: str, done: int, total: int, url: str, *, poll
 
 
 def _labelled_input(request: PageRequest, field: FormField) -> Markup:
-    return el("label", el("span", field.label), _input(field, request.text(field.name)), _suggestion_list(field))
+    return el(
+        "label",
+        el("span", field.label),
+        _input(field, request.text(field.name)),
+        _suggestion_list(field),
+        class_="wide" if field.is_wide else None,
+    )
 
 
 def _input(field: FormField, value: str | None) -> Markup:
@@ -119,7 +130,9 @@ def _suggestion_list(field: FormField) -> Child:
 
 def _filter_chips(request: PageRequest, fields: Sequence[FormField]) -> Markup:
     filters = [
-        (field, text) for field in fields if (text := request.text(field.name)) and not field.choices and text != ALL
+        (field, text)
+        for field in fields
+        if (text := request.text(field.name)) and not (field.choices or field.is_wide) and text != ALL
     ]
     if not filters:
         return EMPTY

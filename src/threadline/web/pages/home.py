@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from threadline.annotations import NO_ANNOTATION
 from threadline.files import escape_path
-from threadline.model.digest import DigestPeriod, PeriodUnit
+from threadline.model.insight.digest import DigestPeriod, PeriodUnit
 from threadline.model.ledger import Sum
+from threadline.model.places import ProblemKind
 from threadline.model.text import count, format_amount, format_duration, format_percent
 from threadline.model.times import in_zone, parse_moment, zone_name
 from threadline.render import shorten, visible
@@ -50,18 +51,19 @@ from threadline.web.pages.forms import progress_bar
 from threadline.web.pages.sessions import all_sessions, project_url, row_facts, row_star, session_cost, session_rows
 from threadline.web.pages.usage import budget_list, current_budgets, parse_date
 from threadline.web.request import Page
-from threadline.web.session.head import home_for_resume, resume_command
+from threadline.web.session.head import home_for_resume, resume_command, resume_line
 
 if TYPE_CHECKING:
     from threadline.index import Activity, SessionBrief
-    from threadline.model.digest import Digest, DigestCause
+    from threadline.model.insight.digest import Digest, DigestCause
     from threadline.web.request import PageRequest
 
-_MAX_RECENT, _MAX_EXPENSIVE, _MAX_PROJECTS = 12, 8, 12
+_MAX_RECENT, _MAX_EXPENSIVE, _MAX_PROJECTS = 10, 8, 8
 _MAX_RUNNING, _MAX_RESUMED, _MAX_STARRED = 8, 3, 8
 _TREND_DAYS = 30
 _DIRECTORY = re.compile(r"/|[A-Za-z]:[\\/]")
-_SPANS = (("Today", "today"), ("7 days", "7d"), ("30 days", "30d"), ("All", None))
+_FILE_PROBLEMS = frozenset((ProblemKind.CHANGED, ProblemKind.UNREADABLE, ProblemKind.SKIPPED))
+_SPANS = (("Today", "today"), ("7 days", "7d"), ("30 days", "30d"), ("All time", None))
 
 
 class TimeSpan(Struct, frozen=True):
@@ -166,7 +168,7 @@ def home_page(request: PageRequest) -> Page:
     }
     scripts = () if week.digest is not None else ("progress.js",)
     if not briefs:
-        main = join((_no_sessions(request), _totals_section(spans, problems)))
+        main = _no_sessions(request)
     return Page("", "home", main, data, head=SEND_ORIGIN, scripts=scripts)
 
 
@@ -240,7 +242,7 @@ def _read_week(request: PageRequest) -> Week:
 
 
 def _week_section(request: PageRequest, week: Week, calendar: WorkCalendar, today: date) -> Child:
-    digest_url = urls.build_url(urls.DIGEST, week=week.period.name)
+    digest_url = urls.build_url(urls.DIGEST, unit="week", when=week.period.name)
     days = {day: float(spent.amount or 0) for day, (_charges, _sessions, spent) in calendar.days.items()}
     last = min(in_zone(week.period.until, request.zone()).date(), today)
     shown = [(last - timedelta(days=_TREND_DAYS - 1 - at)).isoformat() for at in range(_TREND_DAYS)]
@@ -254,6 +256,7 @@ def _week_section(request: PageRequest, week: Week, calendar: WorkCalendar, toda
         "section",
         el("h2", week.title, " ", el("a", "Digest", href=digest_url, class_="all")),
         figures_row(_week_figures(week)),
+        el("p", f"Spent per day, {_TREND_DAYS} days", class_="caption"),
         strip,
         class_="block week",
     )
@@ -266,11 +269,13 @@ def _week_figures(week: Week) -> Iterator[tuple[Child, Child, str | None]]:
     digest = week.digest
     if digest is None:
         return
-    yield f"{len(digest.sessions):,}", "sessions", None
+    yield f"{len(digest.sessions):,}", "session" if len(digest.sessions) == 1 else "sessions", None
     yield format_duration(digest.worked) or "0s", "worked", "the time in which at least one session was active"
     work = digest.work
-    yield f"{work.commits:,}", "commits", None
-    yield f"+{work.added:,} \N{MINUS SIGN}{work.removed:,}", f"lines in {count(work.files, 'file')}", None
+    if work.commits:
+        yield f"{work.commits:,}", "commit" if work.commits == 1 else "commits", None
+    if work.files:
+        yield f"+{work.added:,} \N{MINUS SIGN}{work.removed:,}", f"lines in {count(work.files, 'file')}", None
     rewritten = next((waste for waste in digest.waste if waste.label.startswith("Cache breaks")), None)
     if rewritten is not None and rewritten.share:
         yield format_percent(rewritten.share), "sent again after cache breaks", rewritten.suggestion
@@ -281,8 +286,8 @@ def _describe_change(week: Week) -> str:
     if not before:
         return "spent"
     change = (amount - before) / before
-    sign = "+" if change >= 0 else "\N{MINUS SIGN}"
-    return f"spent, {sign}{abs(float(change)):.0%} against the week before"
+    direction = "more" if change >= 0 else "less"
+    return f"spent, {abs(float(change)):.0%} {direction} than the week before"
 
 
 def _running_section(rows: list[SessionRow], zone: tzinfo) -> Child:
@@ -303,17 +308,11 @@ def _resume_section(briefs: Sequence[SessionBrief], rows: list[SessionRow], zone
                 el("a", shorten(row.title, 120) or "(no title)", href=row.address, class_="title"),
                 facts_row((time_element(row.last, zone), project_link(row.project, project_url(row.project)))),
                 session_detail(row, row_facts(row)),
-                _resume_line(command, number) if command else None,
+                resume_line(command, f"resume-{number}") if command else None,
                 data_item=True,
             )
         )
     return _block("Resume where you left off", el("ol", items, class_="resumable"))
-
-
-def _resume_line(command: str, number: int) -> Child:
-    name = f"resume-{number}"
-    button = el("button", icon("resume"), "Resume", type="button", data_copy=name, title="Copy resume command")
-    return el("p", el("code", visible(command), id=name), button, class_="resume")
 
 
 def _causes_section(request: PageRequest, week: Week) -> Child:
@@ -321,12 +320,12 @@ def _causes_section(request: PageRequest, week: Week) -> Child:
     url = urls.build_url(urls.WHY, since=f"{in_zone(week.period.since, request.zone()):%Y-%m-%d}")
     if week.digest is None:
         poll = urls.build_url(urls.json_path(urls.WHY), progress=True)
-        text = "Finding out what caused the costs …"
+        text = "Working out what caused the costs …"
         content: Child = progress_bar("Attributing costs", text, 0, 1, request.url_with(), poll=poll)
     else:
         causes = [_cause_item(cause) for cause in week.digest.causes]
         waste = [_cause_item(cause) for cause in week.digest.waste]
-        saved = [el("h3", "Could have been saved"), el("ul", waste, class_="cause-list")] if waste else []
+        saved = [el("h3", "Avoidable costs"), el("ul", waste, class_="cause-list")] if waste else []
         content = [el("ul", causes, class_="cause-list"), saved] if causes else el("p", "Nothing was spent.")
     return _block("What it was spent on", content, url, "Why it cost this much")
 
@@ -335,11 +334,11 @@ def _cause_item(cause: DigestCause) -> Child:
     share = (share_bar(cause.share), format_percent(cause.share))
     example = shorten(cause.example, 90)
     link = el("a", example, href=urls.session_url(cause.session)) if cause.session is not None and example else example
+    amount = f"{'~' if cause.estimated else ''}{format_amount(cause.amount)}"
+    label = el("span", visible(cause.label), class_="label")
     return el(
         "li",
-        el("b", f"{'~' if cause.estimated else ''}{format_amount(cause.amount)} "),
-        visible(cause.label),
-        el("span", share, class_="share"),
+        el("p", el("b", amount), " ", label, " ", el("span", share, class_="share"), class_="cause"),
         el("p", cause.suggestion, class_="advice") if cause.suggestion else None,
         el("p", "Most expensive: ", link, class_="note") if example else None,
     )
@@ -406,13 +405,14 @@ def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child
         notes.append(el("p", f"Amounts exclude {charges} without a known price. ", models))
     if problems:
         link = el("a", "details", href=urls.build_url(urls.DOCTOR))
-        number = sum(problems.values())
-        notes.append(el("p", f"{count(number, 'problem')} found while indexing, mostly in damaged lines · ", link))
+        noun = "problem" if _FILE_PROBLEMS & problems.keys() else "damaged line"
+        notes.append(el("p", f"{count(sum(problems.values()), noun)} found while indexing · ", link))
     table = render_table(
         "Totals", columns, [[name, *cells] for name, cells in figures], kind="glance", hidden_caption=True
     )
     note = el("div", notes, class_="note") if notes else EMPTY
-    return el("section", el("h2", "In all"), table, note, class_="block totals-table", aria_label="Totals")
+    heading = el("h2", "Totals")
+    return el("section", heading, table, note, class_="block totals-table", aria_label="Totals by period")
 
 
 def _calendar_chart(calendar: WorkCalendar, today: date) -> Child:

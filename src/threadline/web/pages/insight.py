@@ -12,7 +12,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline import insight
-from threadline.model.attribution import CauseKind
+from threadline.model.insight.attribution import CauseKind
 from threadline.model.text import format_size
 from threadline.model.times import zone_name
 from threadline.render.html import Child, el, facts_row, join
@@ -38,9 +38,9 @@ from threadline.web.request import Page
 if TYPE_CHECKING:
     from threadline.archive import Archive
     from threadline.insight import CauseGroup, CauseList
-    from threadline.model.attribution import CostCause
+    from threadline.model.insight.attribution import CostCause
+    from threadline.model.insight.waste import Waste
     from threadline.model.places import Place
-    from threadline.model.waste import Waste
     from threadline.web.request import PageRequest
 
 INSIGHT_PAGES = (

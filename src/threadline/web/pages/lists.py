@@ -59,7 +59,9 @@ _FILE_COLUMNS = (
     Column("Session", "title"),
     Column("Project", "path"),
 )
-_CALL_SORTS = ("time", "tool", "duration")
+_CALL_SORTS = ("time", "tool", "outcome", "duration")
+_OUTCOME_ORDER = [outcome for outcome in Outcome if outcome is not Outcome.OK] + [Outcome.OK]
+"""The order of calls by outcome: failures first."""
 _MAX_STRIP_TOOLS = 12
 _STRIP_COLUMNS = (
     Column("Tool", "title"),
@@ -120,6 +122,8 @@ def calls_page(request: PageRequest) -> Page:
         calls = sorted(calls, key=lambda call: call.duration or timedelta(), reverse=True)
     elif sort == "tool":
         calls = sorted(calls, key=lambda call: call.tool.casefold())
+    elif sort == "outcome":
+        calls = sorted(calls, key=lambda call: _OUTCOME_ORDER.index(call.outcome))
     calls = calls[shown.after : shown.stop]
     more = len(calls) > shown.limit
     calls = calls[: shown.limit]
@@ -163,7 +167,7 @@ def _call_table(
     sort: str,
 ) -> Child:
     rows = [_call_row(call, summaries[call], titles, request.zone()) for call in calls]
-    sorts = {"When": "time", "Tool": "tool", "Took": "duration"}
+    sorts = {"When": "time", "Tool": "tool", "Outcome": "outcome", "Took": "duration"}
     columns = [
         Column(_sort_link(request, str(column.name), sorts[str(column.name)], sort), column.kind)
         if str(column.name) in sorts
@@ -175,7 +179,8 @@ def _call_table(
 
 def _sort_link(request: PageRequest, label: str, name: str, sort: str) -> Child:
     url = request.url_with(sort=name if name != "time" else None, after=None)
-    return el("a", label, href=url, aria_current="true" if name == sort else None, title=f"Sort by {name}")
+    hint = "Sort by outcome, failures first" if name == "outcome" else f"Sort by {name}"
+    return el("a", label, href=url, aria_current="true" if name == sort else None, title=hint)
 
 
 def _tool_strip(request: PageRequest, tools: Sequence[str]) -> Child:
@@ -196,7 +201,9 @@ def _tool_strip(request: PageRequest, tools: Sequence[str]) -> Child:
         [
             el("a", shorten(group.key, 50), href=request.url_with(tool=group.key, after=None)),
             f"{group.calls:,}",
-            [share_bar(group.failure_rate), format_percent(group.failure_rate)] if group.failure_rate else "",
+            [share_bar(group.failure_rate, kind="failures"), format_percent(group.failure_rate)]
+            if group.failure_rate
+            else "",
             *(
                 format_duration(timedelta(seconds=value)) if value is not None else ""
                 for value in (group.median, group.p95)
@@ -226,12 +233,12 @@ def _call_row(call: ListedCall, summary: str, titles: Mapping[str, str], zone: t
 
 
 def _explain_no_calls(archive: Archive, tools: tuple[str, ...]) -> str:
-    reason = archive.never_called(tools) if tools else None
+    reason = archive.explain_unused_tools(tools) if tools else None
     return f"No matching calls: {reason}." if reason else "No matching calls. Remove a filter."
 
 
 def _file_fields(request: PageRequest) -> list[FormField]:
-    return [FormField("path", "File", "a path or its end", kind="search"), *common_fields(request)]
+    return [FormField("path", "File", "a path or its end", kind="search", is_wide=True), *common_fields(request)]
 
 
 @form_on_error("Files", _file_fields, "limit")
@@ -260,9 +267,9 @@ def files_page(request: PageRequest) -> Page:
             el(
                 "div",
                 el("h1", shorten(single, 300) if single else "Files"),
-                _file_summary(files) if single else EMPTY,
-                facts_row(_file_links(single, files)) if single else EMPTY,
-                time_zone_note(zone),
+                facts_row([*_file_summary(files), f"times in {zone_name(zone)}", *_file_links(single, files)])
+                if single
+                else time_zone_note(zone),
                 class_="head",
             ),
             filter_form(request, _file_fields(request), preserve=("limit",)),
@@ -282,9 +289,9 @@ def files_page(request: PageRequest) -> Page:
     return Page(shorten(single, 80) if single else "Files", "files", main, data)
 
 
-def _file_summary(files: list[ListedFile]) -> Child:
+def _file_summary(files: list[ListedFile]) -> tuple[str, ...]:
     reads, writes = sum(file.reads for file in files), sum(file.writes for file in files)
-    return facts_row((count(len(files), "session"), count(reads, "read"), count(writes, "write")))
+    return count(len(files), "session"), count(reads, "read"), count(writes, "write")
 
 
 def _file_table(files: list[ListedFile], titles: Mapping[str, str], zone: tzinfo, *, named: bool) -> Child:
@@ -299,8 +306,13 @@ def _file_row(file: ListedFile, titles: Mapping[str, str], zone: tzinfo, *, name
     cells: list[Child] = [
         time_element(file.last, zone),
         *([el("a", _shorten_path(file.path), href=url, title=shorten(file.path, 400))] if named else []),
-        f"{file.reads:,}" if file.reads else "",
-        _log_link(file.path, f"{file.writes:,}", session=file.session) if file.writes else "",
+        [f"{file.reads:,}", el("span", " read" if file.reads == 1 else " reads", class_="unit")] if file.reads else "",
+        [
+            _log_link(file.path, f"{file.writes:,}", session=file.session),
+            el("span", " write" if file.writes == 1 else " writes", class_="unit"),
+        ]
+        if file.writes
+        else "",
         session_link(file.session, titles),
         project_link(file.project, urls.build_url(urls.FILES, project=file.project)),
     ]

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline import insight
-from threadline.model.outcomes import OutcomeKind
+from threadline.model.insight.outcomes import OutcomeKind
 from threadline.model.text import count, format_amount
 from threadline.model.times import zone_name
 from threadline.render import shorten
@@ -33,7 +33,7 @@ from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
-    from threadline.model.outcomes import Outcome, OutcomeGroup
+    from threadline.model.insight.outcomes import Outcome, OutcomeGroup
     from threadline.web.request import PageRequest
 
 KEYS = ("session", "project", "day", "model")
@@ -125,9 +125,7 @@ def outcome_figures(total: OutcomeGroup) -> list[tuple[Child, Child, str | None]
         (f"{total.commits:,}", count(total.commits, "commit").partition(" ")[2], None),
         (f"{total.pull_requests:,}", count(total.pull_requests, "pull request").partition(" ")[2], None),
         (f"{total.test_runs:,}", runs, None),
-        (f"{total.files:,}", "changed files", None),
-        (f"+{total.added:,}", "lines added", None),
-        (f"\N{MINUS SIGN}{total.removed:,}", "lines removed", None),
+        (f"+{total.added:,} \N{MINUS SIGN}{total.removed:,}", f"lines in {count(total.files, 'file')}", None),
         (f"{total.surviving:,}", "lines survive", "added lines that no later edit of the same session removed"),
         (format_amount(total.amount), "spent", None),
         (format_amount(total.per_commit), "per commit", "everything that was spent, divided by commits"),
@@ -141,17 +139,14 @@ def _positive(number: int) -> str:
     return f"{number:,}" if number else ""
 
 
-def _format_runs(group: OutcomeGroup) -> str:
-    if not group.test_runs:
-        return ""
-    return f"{group.test_runs:,} ({group.failed_runs:,} failed)" if group.failed_runs else f"{group.test_runs:,}"
-
-
+_MAIN_FIGURES = frozenset(("Amount", "Commits", "Added"))
+"""The columns that a phone shows."""
 _GROUP_FIGURES: tuple[tuple[str, str | None, Callable[[OutcomeGroup], str]], ...] = (
     ("Amount", None, lambda group: format_amount(group.amount)),
     ("Commits", None, lambda group: _positive(group.commits)),
     ("Pull requests", None, lambda group: _positive(group.pull_requests)),
-    ("Test runs", "and how many of them failed", _format_runs),
+    ("Test runs", None, lambda group: _positive(group.test_runs)),
+    ("Failed", "test runs that failed", lambda group: _positive(group.failed_runs)),
     ("Files", None, lambda group: _positive(group.files)),
     ("Added", "lines added", lambda group: _positive(group.added)),
     ("Removed", "lines removed", lambda group: _positive(group.removed)),
@@ -164,7 +159,13 @@ _GROUP_FIGURES: tuple[tuple[str, str | None, Callable[[OutcomeGroup], str]], ...
 def _group_section(request: PageRequest, answer: OutcomeAnswer, by: str) -> Markup:
     is_all = request.text("groups") == "all"
     shown = answer.groups if is_all else answer.groups[:_MAX_GROUPS]
-    columns = [Column(by.capitalize(), "title"), *(Column(name, "number", hint) for name, hint, _ in _GROUP_FIGURES)]
+    columns = [
+        Column(by.capitalize(), "title"),
+        *(
+            Column(name, "number" if name in _MAIN_FIGURES else "number minor", hint)
+            for name, hint, _ in _GROUP_FIGURES
+        ),
+    ]
     rows = [
         TableRow([_group_cell(group, by, answer.titles), *(show(group) for _, _, show in _GROUP_FIGURES)], item=True)
         for group in shown

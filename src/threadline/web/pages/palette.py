@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from threadline import lake as lakes
 from threadline.errors import BadQuery
 from threadline.model.text import format_time
 from threadline.render import shorten
 from threadline.render.html import el, join
 from threadline.web import urls
 from threadline.web.pages.annotations import read_or_none
+from threadline.web.pages.search import matching_words
 from threadline.web.pages.sessions import all_sessions
 from threadline.web.request import Page
 
@@ -92,7 +94,8 @@ def _palette_items(request: PageRequest, text: str) -> Iterator[PaletteItem]:
         yield from _palette_turns(request, session, words)
     if not words:
         yield from _palette_sessions(request, words, _MAX_RECENT)
-    pages = [page for page in _PALETTE_PAGES if all(word in page[0].casefold() for word in words)]
+    offered = [page for page in _PALETTE_PAGES if urls.is_offered(page[1])]
+    pages = [page for page in offered if all(word in page[0].casefold() for word in words)]
     for title, path, query in sorted(pages, key=lambda page: _title_rank(page[0], words)):
         yield PaletteItem(title, urls.build_url(path, **query), "page")
     for search in read_or_none().searches:
@@ -121,7 +124,8 @@ def _palette_actions(session: str | None, words: list[str]) -> Iterator[PaletteI
 
 def _palette_turns(request: PageRequest, session: str, words: list[str]) -> Iterator[PaletteItem]:
     """The turns of the open session whose prompts contain the words."""
-    cached = request.session_cache.get(session, request.archive)
+    name = session if request.pool.lake is None else request.pool.lake.fetch(session)
+    cached = request.session_cache.get(name, request.archive)
     acts = [(turn.number, turn.act) for turn in cached.session.turns if turn.act is not None]
     matches = ((number, act) for number, act in acts if all(word in act.text.casefold() for word in words))
     for number, act in islice(matches, _MAX_TURNS):
@@ -131,6 +135,13 @@ def _palette_turns(request: PageRequest, session: str, words: list[str]) -> Iter
 
 def _palette_sessions(request: PageRequest, words: list[str], most: int) -> Iterator[PaletteItem]:
     zone = request.zone()
+    if request.pool.lake is not None:
+        sessions, _ = request.pool.lake.state.sessions(lakes.SessionFilter(text=" ".join(words) or None), limit=most)
+        for session in sessions:
+            day = format_time(session.last, zone)[:10] if session.last is not None else "time unknown"
+            detail = f"{day} · {shorten(', '.join(session.people), 60)}"
+            yield PaletteItem(shorten(session.title, 120) or "(no title)", urls.session_url(session.session), detail)
+        return
     briefs = [brief for brief in all_sessions(request) if _matches_words(brief, words)]
     for brief in sorted(briefs, key=lambda brief: _title_rank(brief.title, words))[:most]:
         day = format_time(brief.last, zone)[:10] if brief.last is not None else "time unknown"
@@ -140,7 +151,7 @@ def _palette_sessions(request: PageRequest, words: list[str], most: int) -> Iter
 
 def _palette_hits(request: PageRequest, text: str) -> Iterator[PaletteItem]:
     """The best entries that contain the words."""
-    if len(text) < _MIN_SEARCHED:
+    if len(text) < _MIN_SEARCHED or request.pool.lake is not None:
         return
     try:
         hits = request.archive.search(text[:200], limit=_MAX_HITS, zone=request.zone(), now=request.now).hits
@@ -148,7 +159,7 @@ def _palette_hits(request: PageRequest, text: str) -> Iterator[PaletteItem]:
         return
     for hit in hits:
         name = urls.session_name(request.archive, hit.session, hit.place.transcript)
-        url = None if hit.gone else urls.entry_url(name, hit.agent, hit.place.line)
+        url = None if hit.gone else urls.entry_url(name, hit.agent, hit.place.line, mark=matching_words(hit))
         if url is not None:
             yield PaletteItem(shorten(hit.snippet, 120), url, shorten(hit.title or "", 60))
 

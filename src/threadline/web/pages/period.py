@@ -14,6 +14,7 @@ from threadline.web.pages.forms import ALL, choice_chip
 from threadline.web.request import check_time_range
 
 if TYPE_CHECKING:
+    from threadline.account import Ledger
     from threadline.web.request import PageRequest
 
 _DEFAULT_DAYS = 30
@@ -30,13 +31,17 @@ class Period(Struct, frozen=True):
 
     def describe(self, zone: tzinfo) -> list[str]:
         """The first and the last day, and the zone of days."""
-        first = in_zone(self.since, zone).date().isoformat() if self.since is not None else "the beginning"
+        zone_note = f"days in {zone_name(zone)}"
         last = in_zone(self.until, zone).date().isoformat() if self.until is not None else "today"
-        return [f"{first} to {last}", f"days in {zone_name(zone)}"]
+        if self.since is None:
+            return ["all time" if self.until is None else f"up to {last}", zone_note]
+        return [f"{in_zone(self.since, zone).date().isoformat()} to {last}", zone_note]
 
 
-def parse_period(request: PageRequest) -> Period:
+def parse_period(request: PageRequest, ledger: Ledger | None = None) -> Period:
     """Parse `since` and `until`. By default, it is the last thirty days, or everything if they are empty.
+
+    `ledger` says whether they are; it is that of the archive unless another is given.
 
     Raises:
         BadQuery: a value is not a time, or `since` is later than `until`.
@@ -51,7 +56,7 @@ def parse_period(request: PageRequest) -> Period:
         since = None
     elif text is None and until is None:
         since = _midnight(today - (_DEFAULT_DAYS - 1) * _DAY, zone)
-        if not request.archive.ledger().where(since=since).total.charges:
+        if not (ledger or request.archive.ledger()).where(since=since).total.charges:
             since = None
     elif text in span_days:
         since = _midnight(today - (span_days[text] - 1) * _DAY, zone)

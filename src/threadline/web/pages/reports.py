@@ -51,12 +51,14 @@ _ERROR_COLUMNS = (
     Column("Project", "path"),
 )
 _WINDOW_COLUMNS = (
-    Column("Begins", "when"),
-    Column("Worked", "number", "from the first charge to the last"),
-    Column("Models", "model"),
-    Column("Tokens", "number"),
+    Column("Started", "when"),
+    Column("Worked", "number", "from the first request to the last"),
+    Column("Models", "model minor"),
+    Column("Tokens", "number minor"),
     Column("Amount", "number"),
-    Column("Of the limit", "share", "of the largest finished window"),
+    Column(
+        "Of the largest", "share", "compared with the largest finished window; Claude Code does not write the limit"
+    ),
 )
 _PROMPT_COLUMNS = (
     Column("When", "when"),
@@ -114,7 +116,7 @@ def _read_failures(request: PageRequest) -> list[Failure]:
 def _error_row(request: PageRequest, failure: Failure, titles: dict[str, str]) -> TableRow:
     place = Place.parse(failure.place)
     url = urls.place_url(request.archive, place.transcript, place.line)
-    label = shorten(failure.text or failure.input, 160) or "(no text)"
+    label = shorten(failure.text or failure.input, 160)
     project = failure.project or ""
     cells: list[Child] = [
         time_element(failure.timestamp, request.zone()),
@@ -154,7 +156,7 @@ def blocks_page(request: PageRequest) -> Page:
 
 def _active_window(window: UsageWindow | None, limit: WindowLimit | None) -> Child:
     if window is None:
-        return el("p", "No window is active: the last charge is more than five hours ago.", class_="note")
+        return el("p", "No window is active: the last request was more than five hours ago.", class_="note")
     figures: list[tuple[Child, Child, str | None]] = [
         (number_element(window.sum.tokens), "tokens so far", None),
         (amount_element(window.sum.amount, window.sum.unpriced) or "$0.00", "so far", None),
@@ -186,7 +188,7 @@ def _window_row(request: PageRequest, window: UsageWindow, limit: WindowLimit | 
 
 
 def _history_fields(request: PageRequest) -> Iterator[FormField]:
-    yield FormField("q", "Text", "part of a prompt", kind="search")
+    yield FormField("q", "Text", "words", kind="search")
     yield FormField("gone", "Sessions", choices=[("", "all"), ("1", "deleted ones")])
     yield from (field for field in common_fields(request) if field.name != "session")
 
@@ -248,11 +250,18 @@ def todos_page(request: PageRequest) -> Page:
     cached = request.session()
     rows = list(_list_rows(cached.session.at()))
     title = shorten(cached.session.title.text, 120) or "Back to the session"
-    columns = (Column("List"), Column("Status", "outcome"), Column("What", "what"), Column("Owner"))
-    cells = [
-        [row["list"] if row["agent"] is None else f"{row['list']} of an agent", _status(row), row["text"], row["owner"]]
+    columns = [Column("What", "what"), Column("Status", "outcome"), Column("List")]
+    cells: list[list[Child]] = [
+        [
+            row["text"] or "(no text)",
+            _status(row),
+            row["list"] if row["agent"] is None else f"{row['list']} of an agent",
+        ]
         for row in rows
     ]
+    if any(row["owner"] for row in rows):
+        columns.append(Column("Owner"))
+        cells = [[*row_cells, row["owner"]] for row_cells, row in zip(cells, rows, strict=True)]
     main = join(
         (
             el(
@@ -261,7 +270,7 @@ def todos_page(request: PageRequest) -> Page:
                 el("h1", "Todos"),
                 class_="head",
             ),
-            render_table("Todos and tasks", columns, cells, kind="list", heading=2, hidden_caption=True)
+            render_table("Todos and tasks", columns, cells, kind="list", hidden_caption=True)
             if cells
             else el("p", "No todos or tasks at the end of this session."),
         )
@@ -272,13 +281,13 @@ def todos_page(request: PageRequest) -> Page:
 def _status(row: dict[str, Any]) -> Child:
     status = row["status"] or ""
     kind = {"completed": "ok", "in_progress": "running"}.get(status, "pending")
-    return el("span", status.replace("_", " "), class_=f"outcome {kind}") if status else EMPTY
+    return el("span", shorten(status.replace("_", " "), 40), class_=f"outcome {kind}") if status else EMPTY
 
 
 def _list_rows(state: State) -> Iterator[dict[str, Any]]:
     for todo_list in state.todos:
         for todo in todo_list.todos:
-            text = shorten(todo.content or "", 300)
+            text = shorten(todo.content or "", 300) or "(no text)"
             yield {"list": "todo", "agent": todo_list.agent, "status": todo.status, "text": text, "owner": ""}
     for listed in state.tasks:
         task = listed.task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, cast
 
@@ -49,7 +50,12 @@ def search_page(request: PageRequest) -> Page:
             (
                 el("h1", "Search", class_="visually-hidden"),
                 _search_form(request, ""),
-                facts_row([el("a", "Prompt history", href=urls.build_url(urls.HISTORY)), "also of deleted sessions"]),
+                el(
+                    "p",
+                    el("a", "Prompt history", href=urls.build_url(urls.HISTORY)),
+                    ", including deleted sessions",
+                    class_="note",
+                ),
                 saved_searches_list(annotations := read_or_none(), urls.SEARCH),
                 _syntax_help(is_open=True),
             )
@@ -71,7 +77,7 @@ def search_page(request: PageRequest) -> Page:
             )
         )
         return Page(title, "search", main, {"query": query, "hits": [], "error": str(error)})
-    why = request.archive.why(query, zone=zone, now=request.now) if not hits.hits else None
+    why = request.archive.explain_no_hits(query, zone=zone, now=request.now) if not hits.hits else None
     main = join(
         (
             el("h1", f"Search: {shorten(query, 80)}", class_="visually-hidden"),
@@ -152,7 +158,7 @@ def _result_head(request: PageRequest, hits: Hits, options: _SearchOptions, zone
 
 def _hit_item(request: PageRequest, hit: Hit, zone: tzinfo) -> Child:
     name = urls.session_name(request.archive, hit.session, hit.place.transcript)
-    url = None if hit.gone else urls.entry_url(name, hit.agent, hit.place.line, mark=_matching_words(hit))
+    url = None if hit.gone else urls.entry_url(name, hit.agent, hit.place.line, mark=matching_words(hit))
     title = shorten(hit.title or "(no title)", 160)
     facts = [
         time_element(hit.timestamp, zone),
@@ -176,10 +182,11 @@ def _hit_item(request: PageRequest, hit: Hit, zone: tzinfo) -> Child:
 def _more_in_session(request: PageRequest, hit: Hit) -> Child:
     query = f"{request.text('q') or ''} session:{hit.session}"
     url = urls.build_url(urls.SEARCH, q=query, every=True)
-    return el("a", f"+{count(hit.more, 'match', 'matches')} in this session", href=url, class_="more")
+    least = "at least " if hit.at_least else "+"
+    return el("a", f"{least}{count(hit.more, 'match', 'matches')} in this session", href=url, class_="more")
 
 
-def _matching_words(hit: Hit) -> list[str]:
+def matching_words(hit: Hit) -> list[str]:
     """The words of the snippet that match, each once, as they are written."""
     words = dict.fromkeys(hit.snippet[start:end].casefold() for start, end in hit.highlights)
     return [word for word in words if len(word) <= _MAX_MARK][:_MAX_MARKS]
@@ -187,12 +194,17 @@ def _matching_words(hit: Hit) -> list[str]:
 
 def highlight_snippet(hit: Hit) -> list[Child]:
     """The snippet of a hit with the matching words marked."""
+    return highlight_text(hit.snippet, hit.highlights)
+
+
+def highlight_text(text: str, ranges: Iterable[tuple[int, int]]) -> list[Child]:
+    """A text with parts of it marked."""
     parts: list[Child] = []
     at = 0
-    for start, end in hit.highlights:
-        parts += (visible(hit.snippet[at:start]), el("mark", visible(hit.snippet[start:end])))
+    for start, end in ranges:
+        parts += (visible(text[at:start]), el("mark", visible(text[start:end])))
         at = end
-    return [*parts, visible(hit.snippet[at:])]
+    return [*parts, visible(text[at:])]
 
 
 def _more_link(request: PageRequest, hits: Hits, options: _SearchOptions) -> Child:

@@ -16,7 +16,7 @@ from threadline.model.ledger import Sum
 from threadline.model.text import count, short_model_name
 from threadline.model.times import in_zone
 from threadline.render import shorten
-from threadline.render.html import Child, SessionRow, el, join, session_table, time_zone_note
+from threadline.render.html import ALL_COLUMNS, Child, SessionRow, el, join, session_table, time_zone_note
 from threadline.web import urls
 from threadline.web.pages.annotations import (
     SEND_ORIGIN,
@@ -114,7 +114,9 @@ def sessions_page(request: PageRequest) -> Page:
         (
             el("div", el("h1", count(total, "session")), time_zone_note(zone), class_="head"),
             filter_form(request, list(_fields(request)), preserve=("sort", "limit")),
-            _session_table(request, rows, sort) if rows else el("p", _explain_nothing(request), class_="nothing"),
+            sortable_table(request, rows, sort, row_facts)
+            if rows
+            else el("p", _explain_nothing(request), class_="nothing"),
             pager(request, shown, len(rows), total, more=more),
             save_search_form(request, _describe_filters(request)) if request.query else None,
         )
@@ -226,13 +228,18 @@ def suggested_values(request: PageRequest, key: str) -> list[str]:
     return request.cached(f"values of {key}", lambda: [row.keys[key] for row in archive.ledger().by(key)])
 
 
-def _session_table(request: PageRequest, rows: list[SessionRow], sort: str) -> Child:
+def sortable_table(
+    request: PageRequest,
+    rows: list[SessionRow],
+    sort: str,
+    facts: Callable[[SessionRow], list[Child]],
+    columns: Iterable[str] = ALL_COLUMNS,
+) -> Child:
+    """The table of a list of sessions, with links that sort it. `facts` are shown in the second line of a row."""
     zone = request.zone()
     today = in_zone(request.now, zone).date() if sort == "time" else None
 
     def head(name: str) -> Child:
-        if name not in _SORTS:
-            return None
         label = {"time": "Last used"}.get(name, name.capitalize())
         url = request.url_with(sort=name if name != "time" else None, after=None)
         return el("a", label, href=url, aria_current="true" if name == sort else None, title=f"Sort by {name}")
@@ -242,10 +249,11 @@ def _session_table(request: PageRequest, rows: list[SessionRow], sort: str) -> C
         rows,
         zone=zone,
         project_address=project_url,
+        columns=columns,
         heads=head,
         today=today,
         marks=row_star,
-        facts=row_facts,
+        facts=facts,
     )
 
 
@@ -290,6 +298,9 @@ def session_rows(
     details = request.archive.open_index().session_details(
         {brief.id for brief in briefs if brief.id is not None and not brief.shares_name and call_counts is None}
     )
+    started_agents = request.archive.open_index().started_agents(
+        {brief.id for brief in briefs if brief.id is not None and call_counts is None}
+    )
     commits = commit_counts(request)
     annotations = read_or_none()
     if call_counts is None:
@@ -300,6 +311,7 @@ def session_rows(
         shared = tuple(shared_record(part) for part in request.archive.spending().shared.get(Path(brief.path), ()))
         cost = session_cost(request, brief)
         row = _session_row(brief, cost, calls, shared, is_running=brief.id in running)
+        row = replace(row, started_agents=started_agents.get(brief.path, row.agents))
         if (annotation := annotations.sessions.get(brief.id or "")) is not None:
             row = replace(row, starred=annotation.starred, tags=annotation.tags, note=annotation.note)
         if brief.id in details:

@@ -44,7 +44,7 @@ def time_zone_page(request: PageRequest) -> PageResult:
             el("div", el("h1", "Time zone"), el("p", f"Times are shown in {zone_name(zone)}."), class_="head"),
             _form(back),
             el("ul", links, class_="zones"),
-            el("p", el("a", "The zone of this machine", href=with_zone(back, None))),
+            el("p", el("a", "Use this machine's zone", href=with_zone(back, None))),
         )
     )
     return Page("Time zone", "access", main, {"zone": zone_name(zone)})

@@ -35,12 +35,13 @@ _NO_VALUE = 0.0
 
 
 class _Figure(Struct, frozen=True):
-    """A column: its heading, tooltip, what it sorts by, and what it shows."""
+    """A column: its heading, tooltip, what it sorts by, what it shows, and its class (phones hide `minor` columns)."""
 
     heading: str
     hint: str | None
     value: Callable[[ToolGroup], float]
     text: Callable[[ToolGroup], Child]
+    kind: str = "number minor"
 
 
 def _positive(number: int) -> str:
@@ -57,16 +58,17 @@ def _estimated(group: ToolGroup, text: str) -> str:
 
 def _failure_cell(group: ToolGroup) -> Child:
     rate = group.failure_rate
-    return [share_bar(rate), format_percent(rate)] if rate else ""
+    return [share_bar(rate, kind="failures"), format_percent(rate)] if rate else ""
 
 
 FIGURES: dict[str, _Figure] = {
-    "calls": _Figure("Calls", None, lambda group: group.calls, lambda group: f"{group.calls:,}"),
+    "calls": _Figure("Calls", None, lambda group: group.calls, lambda group: f"{group.calls:,}", "number"),
     "failed": _Figure(
         "Failed",
         "the share of calls that did not succeed, of those that ended",
         lambda group: group.failure_rate,
         _failure_cell,
+        "share",
     ),
     "errors": _Figure(
         "Errors",
@@ -97,6 +99,7 @@ FIGURES: dict[str, _Figure] = {
         "half of the calls took longer; with waiting for permission",
         lambda group: group.median or _NO_VALUE,
         lambda group: _seconds(group.median),
+        "number",
     ),
     "p95": _Figure(
         "95th percentile",
@@ -115,6 +118,7 @@ FIGURES: dict[str, _Figure] = {
         "what it cost to send the results, and to carry them with later requests; ~ marks an estimate",
         lambda group: float(group.carried or 0),
         lambda group: _estimated(group, format_amount(group.carried) if group.carried else ""),
+        "number",
     ),
 }
 """The columns by the name that `sort` has for them."""
@@ -192,10 +196,7 @@ def _table(request: PageRequest, groups: Sequence[ToolGroup], by: str, sort: str
     shown = groups if request.text("groups") == "all" else groups[:_MAX_GROUPS]
     columns = [
         Column(f"{label[:1].upper()}{label[1:]}", "title"),
-        *(
-            Column(_sort_link(request, name, sort), "share" if name == "failed" else "number", figure.hint)
-            for name, figure in FIGURES.items()
-        ),
+        *(Column(_sort_link(request, name, sort), figure.kind, figure.hint) for name, figure in FIGURES.items()),
     ]
     rows = [
         TableRow([_key_cell(request, group, by), *(figure.text(group) for figure in FIGURES.values())], item=True)

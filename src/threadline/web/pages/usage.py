@@ -53,6 +53,7 @@ from threadline.web.request import Page
 if TYPE_CHECKING:
     from threadline.account import Ledger
     from threadline.archive import Archive
+    from threadline.model.homes import Found
     from threadline.web.request import PageRequest
 
 _DAY = timedelta(days=1)
@@ -62,6 +63,8 @@ _MAIN_KEYS = ("day", "project", "session", "model", "tool")
 """The keys that are offered first."""
 _NO_PAGE = "Other sessions refer to this one, but its transcript does not exist."
 _FIGURE_COLUMNS = ("Charges", "Input", "Output", "Cache write", "Cache read", "Amount")
+_MAIN_FIGURES = frozenset(("Charges", "Output", "Amount"))
+"""The columns that a phone shows."""
 _MAX_ROWS = 2000
 _MAX_DAYS, _MAX_WEEKS = 120, 120
 _MAX_COLUMNS = 600
@@ -142,12 +145,12 @@ def usage_page(request: PageRequest) -> Page:
                 facts_row((*period.describe(zone), el("a", "Five-hour windows", href=urls.build_url(urls.BLOCKS)))),
                 class_="head",
             ),
-            _choices(request, keys, measure, period),
+            usage_choices(request, keys, measure, period),
             filter_form(request, list(_fields(request)), preserve=("by", "measure", "limit", "exact_tools")),
-            _totals_block(usage.total),
+            totals_block(usage.total),
             budget_list(budgets),
             el("section", render_usage_chart(usage, usage_filter, measure, zone), class_="block"),
-            _treemap_block(request, usage),
+            treemap_block(request, usage, {brief.name for brief in all_sessions(request)}),
             el("section", render_usage_table(request, usage, keys), class_="block"),
             el("ul", [el("li", visible(note)) for note in usage.notes], class_="notes") if usage.notes else EMPTY,
         )
@@ -207,15 +210,24 @@ def _parse_filter(request: PageRequest, keys: tuple[str, ...], period: Period) -
     )
 
 
-def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, period: Period) -> Child:
+def usage_choices(
+    request: PageRequest,
+    keys: tuple[str, ...],
+    measure: str,
+    period: Period,
+    *,
+    choices: Sequence[str] = _KEYS,
+    main: Sequence[str] = _MAIN_KEYS,
+) -> Child:
+    """Links to other periods, keys and measures. `main` are the keys that are offered first."""
     chips = {
         key: choice_chip(request.url_with(by=key), key, is_chosen=keys == _complete_keys(request, (key,)))
-        for key in _KEYS
+        for key in choices
     }
-    others = [key for key in _KEYS if key not in _MAIN_KEYS]
+    others = [key for key in choices if key not in main]
     is_other = any(keys == _complete_keys(request, (key,)) for key in others)
     more = el("details", el("summary", "more"), [chips[key] for key in others], class_="more-keys", open=is_other)
-    groups = [*(chips[key] for key in _MAIN_KEYS), more]
+    groups = [*(chips[key] for key in main), more]
     measures = [choice_chip(request.url_with(measure=name), name, is_chosen=name == measure) for name in MEASURES]
     return el(
         "div",
@@ -226,7 +238,8 @@ def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, period: 
     )
 
 
-def _totals_block(total: Sum) -> Child:
+def totals_block(total: Sum) -> Child:
+    """Render a sum as large figures."""
     figures: tuple[tuple[str, Child], ...] = (
         ("amount", amount_element(total.amount, total.unpriced) or "$0.00"),
         ("tokens", number_element(total.tokens)),
@@ -241,41 +254,69 @@ def _totals_block(total: Sum) -> Child:
 
 def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswer:
     """Ask the ledger for what the page shows."""
-    archive, zone, keys = request.archive, request.zone(), usage_filter.keys
-    since, until = usage_filter.since, usage_filter.until
+    archive, keys = request.archive, usage_filter.keys
     ledger = archive.ledger().where(
-        since=since,
-        until=until,
+        since=usage_filter.since,
+        until=usage_filter.until,
         project=usage_filter.project,
         model=usage_filter.model,
         session=usage_filter.session,
     )
+    return answer_usage(
+        ledger,
+        usage_filter,
+        request.zone(),
+        extra=_session_keys(archive, ledger, keys),
+        found=archive.found if "session" in keys else (),
+        titles=archive.titles,
+        with_page=lambda sessions: frozenset(_sessions_with_page(request, archive, sessions)),
+    )
+
+
+def answer_usage(
+    ledger: Ledger,
+    usage_filter: UsageFilter,
+    zone: tzinfo,
+    *,
+    extra: Mapping[str, Key],
+    found: Iterable[Found] = (),
+    titles: Callable[[Collection[str]], Mapping[str, str]],
+    with_page: Callable[[Collection[str]], frozenset[str]],
+) -> UsageAnswer:
+    """Compute what the page shows of a ledger.
+
+    `extra` are the functions of keys that a ledger does not have. `titles` returns the titles of sessions, and
+    `with_page` those of them that have a page.
+    """
+    keys = usage_filter.keys
     report = build_usage_report(
         ledger,
         keys,
         zone,
-        extra=_session_keys(archive, ledger, keys),
+        extra=extra,
         limit=usage_filter.limit,
-        since=since,
-        until=until,
-        found=archive.found if "session" in keys else (),
+        since=usage_filter.since,
+        until=usage_filter.until,
+        found=found,
         exact_tools=usage_filter.exact_tools,
     )
     unit = choose_unit(keys[0], [row.keys["day"] for row in ledger.by("day", zone=zone)], usage_filter.today)
-    part_key = keys[0] if keys[0] in KEY_DESCRIPTIONS and keys[0] not in _TIME_KEYS | {"hour"} else "model"
+    is_part = keys[0] in {*KEY_DESCRIPTIONS, *extra} - {*_TIME_KEYS, "hour", *SESSION_KEY_DESCRIPTIONS}
+    part_key = keys[0] if is_part else "model"
     shares = ledger.by("project", "session").rows if usage_filter.session is None else ()
     sessions = {row.keys["session"] for row in report.rows} if "session" in keys else set()
-    titled = sessions | {row.keys["session"] for row in _largest(shares, _MAX_SESSION_TILES * 4)}
+    largest = {row.keys["session"] for row in _largest(shares, _MAX_SESSION_TILES * 4)}
+    titled = sessions | largest
     return UsageAnswer(
         rows=report.rows,
         total=report.total,
         unit=unit,
         part_key=part_key,
-        parts=ledger.by(unit, part_key, zone=zone).rows,
+        parts=ledger.by(unit, part_key, zone=zone, extra=extra).rows,
         shares=tuple(shares),
-        titles=archive.titles(titled) if titled else {},
+        titles=titles(titled) if titled else {},
         prompts=report.prompts,
-        openable=frozenset(_sessions_with_page(request, archive, sessions)) if sessions else frozenset(),
+        openable=with_page(sessions) if sessions else frozenset(),
         notes=tuple(usage_notes(report)),
         left_out=report.left_out,
         document=usage_document(report),
@@ -319,9 +360,18 @@ def render_usage_table(request: PageRequest, usage: UsageAnswer, keys: tuple[str
         return el("h2", title), el("p", "No matching usage. Remove a filter.", class_="nothing")
     if usage.rows.by[0] in _TIME_KEYS:
         rows.reverse()
-    columns = (*(Column(key.capitalize()) for key in keys), *(Column(name, "number") for name in _FIGURE_COLUMNS))
+    columns = (
+        *(Column(key.capitalize()) for key in keys),
+        *(Column(name, "number" if name in _MAIN_FIGURES else "number minor") for name in _FIGURE_COLUMNS),
+    )
     cells = [
-        TableRow([*(_key_cell(request, usage, row, key) for key in keys), *_figure_cells(row)], item=True)
+        TableRow(
+            [
+                *(_key_cell(request, usage, row, key) for key in keys),
+                *_figure_cells(row, _receipt_url(usage, row, keys)),
+            ],
+            item=True,
+        )
         for row in rows
     ]
     foot = ["Total", *("" for _ in keys[1:]), *_figure_cells(usage.total)]
@@ -329,9 +379,22 @@ def render_usage_table(request: PageRequest, usage: UsageAnswer, keys: tuple[str
     return join((el("h2", title), table, _more_rows_link(request, usage) if usage.left_out else EMPTY))
 
 
-def _figure_cells(row: Sum) -> list[Child]:
+def _figure_cells(row: Sum, receipt_url: str | None = None) -> list[Child]:
     counts = (row.input, row.output, row.cache_write, row.cache_read)
-    return [f"{row.charges:,}", *map(number_element, counts), amount_element(row.amount, row.unpriced)]
+    amount = amount_element(row.amount, row.unpriced)
+    if receipt_url is not None and row.charges:
+        amount = el("a", amount, href=receipt_url, title="How this was counted")
+    return [f"{row.charges:,}", *map(number_element, counts), amount]
+
+
+def _receipt_url(usage: UsageAnswer, row: Row, keys: tuple[str, ...]) -> str | None:
+    """The receipt of a row: rows of one day or one session have one."""
+    value = row.keys[keys[0]]
+    if not urls.is_offered(urls.RECEIPT):
+        return None
+    if keys == ("day",) and parse_date(value) is not None:
+        return urls.build_url(urls.RECEIPT, day=value)
+    return urls.build_url(urls.RECEIPT, session=value) if keys == ("session",) and value in usage.openable else None
 
 
 def _more_rows_link(request: PageRequest, usage: UsageAnswer) -> Child:
@@ -358,7 +421,7 @@ def _key_cell(request: PageRequest, usage: UsageAnswer, row: Row, key: str) -> C
 
 def _row_url(request: PageRequest, key: str, value: str) -> str | None:
     """The list that a row links to; None if there is no list for it."""
-    if value.startswith("("):  # a placeholder for a missing value
+    if value.startswith("(") or (key == "tool" and not urls.is_offered(urls.CALLS)):  # a placeholder, or no list
         return None
     if key == "session":
         return urls.session_url(value)
@@ -366,9 +429,11 @@ def _row_url(request: PageRequest, key: str, value: str) -> str | None:
         return urls.build_url(urls.CALLS, tool=value, **_current_filters(request, "project", "since", "until"))
     if key in _TIME_KEYS:
         since, until = unit_days(value, key)
-        return urls.build_url(urls.SESSIONS, since=since, until=until, **_current_filters(request, "project", "model"))
-    if key in {"project", "model", "branch"}:
-        filters = _current_filters(request, "project", "model", "since", "until")
+        return urls.build_url(
+            urls.SESSIONS, since=since, until=until, **_current_filters(request, "project", "model", "person", "team")
+        )
+    if key in {"project", "model", "branch", "person", "team"}:
+        filters = _current_filters(request, "project", "model", "person", "team", "since", "until")
         return urls.build_url(urls.SESSIONS, **{**filters, key: value})
     return None
 
@@ -432,17 +497,20 @@ def _part_name(usage: UsageAnswer, part: str) -> str:
 
 
 def _axis_label(name: str, unit: str, last: str) -> str:
-    """A day, week or month on the axis: `Jul 21`; with the year if it is not that of the last column."""
+    """A day, week or month on the axis: `21 Jul`; with the year if it is not that of the last column."""
     day = parse_date(name if unit != "month" else f"{name}-01")
     if day is None:
         return name
     year = "" if name[:4] == last[:4] else f" {day.year}"
-    return f"{day:%b}{year}" if unit == "month" else f"{day:%b} {day.day}{year}"
+    return f"{day:%b}{year}" if unit == "month" else f"{day.day} {day:%b}{year}"
 
 
-def _treemap_block(request: PageRequest, usage: UsageAnswer) -> Child:
-    """The amounts by project and session. A project leads to its sessions, a session to its turns and their parts."""
-    tiles = list(_project_tiles(request, usage))
+def treemap_block(request: PageRequest, usage: UsageAnswer, listed: Collection[str]) -> Child:
+    """The amounts by project and session. A project leads to its sessions, a session to its turns and their parts.
+
+    `listed` are the sessions that have a page.
+    """
+    tiles = list(_project_tiles(request, usage, listed))
     if not tiles:
         return EMPTY
     if len(tiles) == 1 and tiles[0].tiles:
@@ -453,8 +521,7 @@ def _treemap_block(request: PageRequest, usage: UsageAnswer) -> Child:
     return el("section", el("h2", "Where it went"), treemap, class_="block")
 
 
-def _project_tiles(request: PageRequest, usage: UsageAnswer) -> Iterator[Tile]:
-    listed = {brief.name for brief in all_sessions(request)}
+def _project_tiles(request: PageRequest, usage: UsageAnswer, listed: Collection[str]) -> Iterator[Tile]:
     projects: dict[str, list[Row]] = {}
     for row in usage.shares:
         if row.amount:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -22,7 +24,17 @@ from threadline.render import (
     shorten,
     task_answer,
 )
-from threadline.render.html import Child, Column, TableRow, el, facts_row, join, render_table, time_element
+from threadline.render.html import (
+    Child,
+    Column,
+    TableRow,
+    el,
+    facts_row,
+    join,
+    number_element,
+    render_table,
+    time_element,
+)
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
@@ -32,20 +44,20 @@ if TYPE_CHECKING:
     from threadline.web.request import PageRequest
     from threadline.web.session_cache import CachedSession
 
-_MAX_TITLE, _MAX_RESULT = 160, 140
+_MAX_TITLE, _MAX_RESULT = 160, 200
+_MARKDOWN = re.compile(r"[*`]{2,}|^#+ | #+ |^---$", re.MULTILINE)
 _LAUNCHED = "async_launched"
 _COLUMNS = (
-    Column("Agent"),
-    Column("Type"),
-    Column("Model"),
-    Column("Started", "when"),
+    Column("Agent and result", "title"),
+    Column("Type", "minor"),
+    Column("Model", "model minor"),
+    Column("Started", "when minor"),
+    Column("Turn", "number minor"),
     Column("Took", "number"),
-    Column("Turn", "number"),
-    Column("Calls", "number"),
-    Column("Tokens", "number", title="Tokens of its requests, or those that its result reports"),
+    Column("Calls", "number minor"),
+    Column("Tokens", "number minor", title="Tokens of its requests, or those that its result reports"),
     Column("Amount", "number"),
-    Column("Status"),
-    Column("Result", "result"),
+    Column("Status", "minor"),
 )
 
 
@@ -166,9 +178,12 @@ def agents_page(request: PageRequest) -> Page:
         facts_row(_summarize(rows)),
         class_="head",
     )
-    cells = [TableRow(list(_cells(row, session, request)), item=True) for row in rows]
+    cells = [list(_cells(row, session, request)) for row in rows]
+    filled = [at for at in range(len(_COLUMNS)) if any(row[at] for row in cells)]
+    columns = [_COLUMNS[at] for at in filled]
+    table_rows = [TableRow([row[at] for at in filled], item=True) for row in cells]
     table = (
-        render_table("Agents", _COLUMNS, cells, kind="list agents", hidden_caption=True)
+        render_table("Agents", columns, table_rows, kind="list agents", hidden_caption=True)
         if rows
         else el("p", "This session started no agents.", class_="nothing")
     )
@@ -182,21 +197,21 @@ def _summarize(rows: list[AgentRow]) -> Iterator[Child]:
     if amounts:
         yield format_amount(sum_amounts(amounts))
     if missing := len(rows) - present:
-        yield f"What {count(missing, 'agent')} without a transcript cost is unknown."
+        yield f"unknown cost of {count(missing, 'agent')} without a transcript"
 
 
 def _cells(row: AgentRow, session: CachedSession, request: PageRequest) -> Iterator[Child]:
     links = session.links
     title = shorten(row.title.removeprefix(f"{row.type}: "), _MAX_TITLE)
     url = links.agent(row.agent) if row.agent is not None else links.entry(row.anchor) if row.anchor else None
-    yield el("a", title, href=url) if url is not None else title
+    result = shorten(_MARKDOWN.sub("", html.unescape(row.result)), _MAX_RESULT)
+    yield [el("a", title, href=url) if url is not None else title, facts_row([result]) if result else None]
     yield shorten(row.type or "agent", 40)
     yield shorten(short_model_name(row.model), 40) if row.model else ""
     yield time_element(row.started, request.zone())
-    yield format_duration(row.duration)
     yield el("a", f"{row.turn:,}", href=links.entry(row.anchor)) if row.turn is not None and row.anchor else ""
+    yield format_duration(row.duration)
     yield f"{row.calls:,}" if row.calls is not None else ""
-    yield f"{row.tokens:,}" if row.tokens is not None else ""
-    yield format_amount(row.amount) if row.amount is not None else "unknown"
-    yield [shorten(row.status, 40), el("span", ", transcript missing", class_="lacks") if row.missing else None]
-    yield shorten(row.result, _MAX_RESULT)
+    yield number_element(row.tokens) if row.tokens is not None else ""
+    yield format_amount(row.amount) if row.amount is not None else el("span", "unknown", class_="faint")
+    yield [shorten(row.status, 40), el("p", "transcript missing", class_="lacks") if row.missing else None]

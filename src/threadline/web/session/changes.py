@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from threadline.web.session_cache import CachedSession
 
 _MAX_FILES = 40
+_MIN_LISTED = 3
 _MAX_LINES, _MAX_CHARACTERS = 200, 20_000
 _ENDS = (ProofLevel.WHOLE, ProofLevel.ABSENT)
 
@@ -47,7 +48,11 @@ def changes_page(request: PageRequest) -> Page | PlainText:
     patch = session.links.below("changes", patch=True)
     facts: list[Child] = [
         count(len(changes), "changed file"),
-        f"+{sum(change.added for change in known):,} -{sum(change.removed for change in known):,}",
+        el(
+            "span",
+            f"net {_lines(sum(change.added for change in known), sum(change.removed for change in known))}",
+            title="the difference between the first and the last content of each file",
+        ),
     ]
     if known:
         facts.append(el("a", "Copy as patch", href=patch, data_copy="patch"))
@@ -58,11 +63,11 @@ def changes_page(request: PageRequest) -> Page | PlainText:
         facts_row(facts),
         class_="head",
     )
-    blocks = [_render_change(session, change) for change in changes[:_MAX_FILES]]
+    blocks = [_render_change(session, change, at) for at, change in enumerate(changes[:_MAX_FILES])]
     more = len(changes) - _MAX_FILES
     rest = el("p", f"and {count(more, 'more file')}, included in the patch", class_="note") if more > 0 else EMPTY
     nothing = el("p", "This session changed no files with its tools.", class_="nothing")
-    main = join((head, *(blocks or [nothing]), rest))
+    main = join((head, _file_list(changes[:_MAX_FILES]), *(blocks or [nothing]), rest))
     return Page("Changes", "files", main, changes)
 
 
@@ -98,18 +103,38 @@ def _with_line_end(line: str) -> str:
     return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _render_change(session: CachedSession, change: FileChange) -> Markup:
+def _lines(added: int, removed: int) -> str:
+    return f"+{added:,} \N{MINUS SIGN}{removed:,}"
+
+
+def _file_list(changes: Sequence[FileChange]) -> Child:
+    """Links to the files below, folded."""
+    if len(changes) < _MIN_LISTED:
+        return EMPTY
+    items = [
+        el(
+            "li",
+            el("a", el("code", shorten(change.path, 300)), href=f"#file-{at}"),
+            el("span", _lines(change.added, change.removed) if change.diff else "not shown", class_="faint"),
+        )
+        for at, change in enumerate(changes)
+    ]
+    return el("details", el("summary", "List of files"), el("ul", items), class_="file-list")
+
+
+def _render_change(session: CachedSession, change: FileChange, at: int) -> Markup:
     log = urls.build_url(urls.FILE_LOG, path=change.path, session=session.session.id)
     blame = urls.build_url(urls.BLAME, path=change.path)
     facts: list[Child] = [
-        f"+{change.added:,} -{change.removed:,}" if change.diff else change.reason,
-        el("a", "Each edit", href=log),
-        el("a", "Who wrote each line", href=blame),
+        _lines(change.added, change.removed) if change.diff else change.reason,
+        el("a", "Each edit", href=log) if urls.is_offered(urls.FILE_LOG) else None,
+        el("a", "Who wrote each line", href=blame) if urls.is_offered(urls.BLAME) else None,
     ]
     return el(
         "section",
         el("h2", el("code", shorten(change.path, 300))),
         facts_row(facts),
         render_unified_diff(change.diff, _MAX_LINES, _MAX_CHARACTERS) if change.diff else EMPTY,
+        id=f"file-{at}",
         class_="block",
     )

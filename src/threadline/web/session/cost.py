@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +34,11 @@ from threadline.render.html import (
 from threadline.thread import analyze_context
 from threadline.web.pages.causes import render_causes
 from threadline.web.request import Fragment
-from threadline.web.session.insight import cause_links, cost_head, place_url
+from threadline.web.session.insight import cause_links, cost_head, cost_links, place_url
 
 if TYPE_CHECKING:
-    from threadline.model.attribution import RequestCost
     from threadline.model.context import Context
+    from threadline.model.insight.attribution import RequestCost
     from threadline.web.request import PageRequest
     from threadline.web.session_cache import CachedSession
 
@@ -53,7 +53,7 @@ _CATEGORIES = {
     ContextCategory.THINKING: "Thinking",
     ContextCategory.CALL: "Tool calls",
     ContextCategory.RESULT: "Tool results",
-    ContextCategory.INJECTED: "Injected texts",
+    ContextCategory.INJECTED: "Injected text",
     ContextCategory.IMAGE: "Images",
     ContextCategory.UNSEEN: "Not in the transcript",
 }
@@ -90,8 +90,8 @@ def _render_costs(request: PageRequest, session: CachedSession, costs: Sequence[
         _render_turns(session, costs),
         el(
             "div",
-            _render_breaks(request, session, breaks, total) if breaks else EMPTY,
-            _render_top_requests(request, session, costs, total),
+            _render_breaks(request, session, breaks) if breaks else EMPTY,
+            _render_top_requests(request, session, costs),
             class_="cost-lists",
         ),
         el(
@@ -100,20 +100,9 @@ def _render_costs(request: PageRequest, session: CachedSession, costs: Sequence[
             el("p", el("a", "Open as page", href=pieces)),
             data_src=pieces,
         ),
-        el("p", *_links(session), class_="links"),
+        cost_links(session),
         class_="cost-view",
     )
-
-
-def _links(session: CachedSession) -> Iterator[Child]:
-    for page, label in (
-        ("why", "By cause"),
-        ("waste", "Avoidable costs"),
-        ("along", "By turn and agent"),
-        ("outcomes", "Outcomes"),
-    ):
-        yield from (el("a", label, href=session.links.below(page), class_="chip"), " ")
-    yield el("a", "What filled the window", href=session.links.below("context", _END), class_="chip")
 
 
 def _summarize(breaks: Sequence[RequestCost], total: Decimal) -> Markup:
@@ -122,14 +111,14 @@ def _summarize(breaks: Sequence[RequestCost], total: Decimal) -> Markup:
         return el("p", "The cache never broke: nothing was sent again.", class_="cost-summary")
     tokens = sum(cost.cache_break.rewritten for cost in breaks if cost.cache_break is not None)
     amount = sum_amounts(cost.rewrite for cost in breaks)
-    causes = Counter(str(cost.cache_break.cause) for cost in breaks if cost.cache_break is not None)
+    causes = Counter(cost.cache_break.cause.label for cost in breaks if cost.cache_break is not None)
     share = f" ({format_percent(float(amount / total))} of the cost)" if total else ""
     return el(
         "p",
         el("b", count(len(breaks), "cache break")),
         f": {format_tokens(tokens)} tokens were written to the cache again for ",
         el("b", format_amount(amount)),
-        f"{share}. Causes: {', '.join(f'{cause} {number:,}' for cause, number in causes.most_common())}.",
+        f"{share}. Why: {', '.join(f'{cause} ({number:,})' for cause, number in causes.most_common())}.",
         class_="cost-summary",
     )
 
@@ -158,13 +147,12 @@ def _bar_of_turns(session: CachedSession, turns: Sequence[int], costs: Sequence[
     return Bar(label, [float(part) for part in parts], place_url(session, place, None))
 
 
-def _render_breaks(
-    request: PageRequest, session: CachedSession, breaks: Sequence[RequestCost], total: Decimal
-) -> Markup:
+def _render_breaks(request: PageRequest, session: CachedSession, breaks: Sequence[RequestCost]) -> Markup:
     largest = sorted(breaks, key=lambda cost: -cost.rewrite)[:_MAX_BREAKS]
+    most = max((cost.rewrite for cost in largest), default=Decimal(0)) or Decimal(1)
     columns = (
         Column("Where"),
-        Column("When", "when"),
+        Column("When", "when minor"),
         Column("Cause"),
         Column("Sent again", "number"),
         Column("Amount", "number"),
@@ -173,9 +161,9 @@ def _render_breaks(
         [
             _request_link(session, cost),
             time_element(cost.time, request.zone()),
-            el("span", str(cost.cache_break.cause), title=shorten(visible(cost.cache_break.evidence), 300)),
+            el("span", cost.cache_break.cause.label, title=shorten(visible(cost.cache_break.evidence), 300)),
             format_tokens(cost.cache_break.rewritten),
-            [format_amount(cost.rewrite), share_bar(cost.rewrite / total if total else 0)],
+            [format_amount(cost.rewrite), share_bar(cost.rewrite / most)],
         ]
         for cost in largest
         if cost.cache_break is not None
@@ -187,12 +175,12 @@ def _render_breaks(
     )
 
 
-def _render_top_requests(
-    request: PageRequest, session: CachedSession, costs: Sequence[RequestCost], total: Decimal
-) -> Markup:
+def _render_top_requests(request: PageRequest, session: CachedSession, costs: Sequence[RequestCost]) -> Markup:
+    largest = sorted(costs, key=lambda cost: -cost.amount)[:_TOP]
+    most = max((cost.amount for cost in largest), default=Decimal(0)) or Decimal(1)
     columns = (
         Column("Where"),
-        Column("When", "when"),
+        Column("When", "when minor"),
         Column("Model"),
         Column("Context", "number"),
         Column("Amount", "number"),
@@ -203,9 +191,9 @@ def _render_top_requests(
             time_element(cost.time, request.zone()),
             shorten(short_model_name(cost.model), 30) if cost.model else "",
             format_tokens(cost.tokens),
-            [format_amount(cost.amount), share_bar(cost.amount / total if total else 0)],
+            [format_amount(cost.amount), share_bar(cost.amount / most)],
         ]
-        for cost in sorted(costs, key=lambda cost: -cost.amount)[:_TOP]
+        for cost in largest
     ]
     caption = "Most expensive requests"
     return el("section", el("h2", caption), render_table(caption, columns, rows, hidden_caption=True))
@@ -262,7 +250,11 @@ def context_page(request: PageRequest) -> Fragment:
         "filling": context.filling,
     }
     return Fragment(
-        title, "insight", _render_filling(session, context), data, heading=cost_head(session, title, "context")
+        title,
+        "insight",
+        _render_filling(session, context),
+        data,
+        heading=cost_head(session, title, f"context/{anchor}"),
     )
 
 

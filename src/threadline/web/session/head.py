@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ from threadline.render import (
     shorten,
     visible,
 )
-from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, icon, join, number_element, time_element
+from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, icon, number_element, time_element
 from threadline.web import urls
 from threadline.web.pages.annotations import read_or_none, star_button
 from threadline.web.session.agents import count_session_agents
@@ -49,16 +49,18 @@ if TYPE_CHECKING:
 
     from threadline.archive import Archive, SharedSpending
     from threadline.index import SessionBrief
+    from threadline.lake import LakeOrigin
     from threadline.model.context import ContextLimit
     from threadline.model.session import Agent, Continuation, Session
     from threadline.web.session_cache import CachedSession
     from threadline.web.urls import SessionLinks
 
-_MAX_TITLE, _MAX_NAME, _MAX_SHARED = 200, 120, 3
+_MAX_TITLE, _MAX_NAME, _MAX_OTHER, _MAX_SHARED = 200, 120, 40, 3
+_TODO_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate"})
 _CONTINUED = {
-    ContinuationKind.FORK: ("Forked from ", "Forked as "),
-    ContinuationKind.BRANCH: ("Branched from ", "Branched as "),
-    ContinuationKind.RESUMED_COPY: ("Resumed from ", "Resumed in "),
+    ContinuationKind.FORK: ("forked from ", "forked as "),
+    ContinuationKind.BRANCH: ("branched from ", "branched as "),
+    ContinuationKind.RESUMED_COPY: ("resumed from ", "resumed in "),
 }
 
 
@@ -66,7 +68,8 @@ class SessionHead(Struct, frozen=True):
     """What the head shows about a session, or about one of its agents.
 
     `continuations` is None if they were not looked up. `amount` is the cost of an agent; `total` is the session's,
-    and `shared` is what it contains of messages that are counted for other sessions.
+    and `shared` is what it contains of messages that are counted for other sessions. `titles` are those of the other
+    sessions. `origin` is set for a session of a lake: who pushed it from where.
     """
 
     session: CachedSession
@@ -80,7 +83,16 @@ class SessionHead(Struct, frozen=True):
     cwd: str | None
     amount: Decimal | None = None
     shared: tuple[SharedSpending, ...] = ()
+    titles: Mapping[str, str] = {}
     open_folds: tuple[str, ...] = ()
+    origin: LakeOrigin | None = None
+
+    @property
+    def resume_command(self) -> str | None:
+        """The command that resumes the session; None for a session of a lake, which is on another machine."""
+        if self.origin is not None:
+            return None
+        return resume_command(self.session.session, self.cwd, home_for_resume(self.session.path))
 
     @property
     def title(self) -> str:
@@ -99,6 +111,7 @@ def build_head(
     with_related: bool,
     zone: tzinfo,
     open_folds: tuple[str, ...] = (),
+    origin: LakeOrigin | None = None,
 ) -> SessionHead:
     """Collect what the head shows; `with_related` looks up sessions that this one continues, or that continue it."""
     windows = session.windows(links.agent_name)
@@ -108,6 +121,9 @@ def build_head(
     costs = [
         cost for window in own_windows if window.message and (cost := spending.costs.get(window.message)) is not None
     ]
+    continuations = session.continuations if with_related else session.session.continuations or None
+    others = {str(each.session) for each in continuations or () if each.session is not None}
+    others |= {str(shared.session) for shared in spending.shared if shared.session is not None}
     return SessionHead(
         session=session,
         agent=agent,
@@ -115,12 +131,14 @@ def build_head(
         total=spending.total,
         context=last.prompt if last else None,
         limit=session.limit(links.agent_name),
-        continuations=session.continuations if with_related else session.session.continuations or None,
+        continuations=continuations,
         zone=zone,
         cwd=archive.directory_of(session.path, session.facts.cwds),
         amount=sum_amounts(costs) if costs else None,
         shared=spending.shared,
+        titles=archive.titles(others) if others else {},
         open_folds=open_folds,
+        origin=origin,
     )
 
 
@@ -135,7 +153,6 @@ def render_head(head: SessionHead) -> Markup:
         facts_row(_figures(head)),
         _resume_block(head) if is_main else EMPTY,
         _action_links(head),
-        _continuation_lines(head) if is_main else EMPTY,
         *_problem_lines(head),
         el("div", *_folds(head), class_="folds") if is_main else EMPTY,
         class_="head",
@@ -144,6 +161,12 @@ def render_head(head: SessionHead) -> Markup:
 
 def _facts(head: SessionHead) -> Iterator[Child]:
     facts, agent = head.session.facts, head.agent
+    if head.origin is not None:
+        person = head.origin.person
+        yield el("a", shorten(person, 60), href=urls.build_url(urls.SESSIONS, person=person), title="who pushed it")
+        yield el("span", shorten(head.origin.machine, 60), title="the machine that it was pushed from")
+        if head.origin.note:
+            yield head.origin.note
     if facts.project is not None:
         url = urls.build_url(urls.SESSIONS, project=facts.project)
         yield el("a", shorten(facts.project, _MAX_NAME), href=url, class_="path")
@@ -152,10 +175,11 @@ def _facts(head: SessionHead) -> Iterator[Child]:
             yield join_some(shorten(branch, 60) for branch in facts.git_branches)
         yield join_some(shorten(short_model_name(model), 60) for model in facts.models) or "no replies"
         if facts.slug:
-            yield el("span", shorten(facts.slug, 60), title="The session's slug")
+            yield el("span", shorten(facts.slug, 60), title="Claude Code's own name for the session")
         if (environment := facts.environment) is not None:
             yield shorten(environment.os_version or environment.platform or "", 60)
         yield _time_fact(head)
+        yield from _continuations(head)
         if head.session.session.kept:
             yield el("span", "kept", title=KEPT_HINT)
     else:
@@ -191,7 +215,7 @@ def _figures(head: SessionHead) -> Iterator[Child]:
         yield el("a", agents, href=head.links.below("agents"))
     if agent.id is None:
         yield [number_element(head.total.tokens), " tokens"]
-        yield describe_cost(head.total)
+        yield _receipt_link(head)
         if head.shared:
             yield from _shared_figures(head)
     elif head.amount is not None:
@@ -202,6 +226,14 @@ def _figures(head: SessionHead) -> Iterator[Child]:
         yield el("span", f"ended at {context} of {limit} context ({format_percent(share)})", title=head.limit.why)
     if agent.id is not None or not head.total.amount:
         yield el("a", "context and cost", href=head.links.below("along", agent=head.links.agent_name))
+
+
+def _receipt_link(head: SessionHead) -> Child:
+    text = describe_cost(head.total)
+    if not urls.is_offered(urls.RECEIPT):
+        return text
+    url = urls.build_url(urls.RECEIPT, session=head.links.id)
+    return el("a", text, href=url, title="Each reply is counted once. Show the receipt.")
 
 
 def _folds(head: SessionHead) -> Iterator[Markup]:
@@ -218,19 +250,27 @@ def _shared_figures(head: SessionHead) -> Iterator[Child]:
     for shared in head.shared[:_MAX_SHARED]:
         has_own_id = shared.session is not None and shared.session != head.session.session.id
         name = str(shared.session if has_own_id else shared.transcript)
-        label = name[:8] if has_own_id else shared.transcript.parent.name
-        link = el("a", shorten(label, 80), href=urls.session_url(name))
-        yield [number_element(shared.tokens), " more tokens are copies, counted in ", link]
+        url = urls.session_url(name)
+        label = shorten(shared.transcript.parent.name, 80)
+        link = _other_session(name, url, head.titles) if has_own_id else el("a", label, href=url)
+        hint = "Claude Code copied these messages into this session. They are counted once."
+        yield el("span", number_element(shared.tokens), " more tokens counted in ", link, title=hint)
     if len(head.shared) > _MAX_SHARED:
         yield f"and in {len(head.shared) - _MAX_SHARED:,} more sessions"
 
 
 def _resume_block(head: SessionHead) -> Markup:
-    command = resume_command(head.session.session, head.cwd, home_for_resume(head.session.path))
+    command = head.resume_command
     if command is None:
         return EMPTY
-    button = el("button", icon("copy"), "Copy", type="button", data_copy="resume", title="Copy resume command")
-    return el("p", el("code", visible(command), id="resume"), button, class_="resume")
+    return resume_line(command, "resume")
+
+
+def resume_line(command: str, name: str) -> Markup:
+    """A button that copies the command; without scripts, the command. `name` is its id on the page."""
+    hint = f"Copy the command: {visible(command)}"
+    button = el("button", icon("resume"), "Resume", type="button", data_copy=name, title=hint, hidden=True)
+    return el("p", el("code", visible(command), id=name), button, class_="resume")
 
 
 def _action_links(head: SessionHead) -> Markup:
@@ -262,40 +302,56 @@ def _action_links(head: SessionHead) -> Markup:
         el("a", icon("note"), "Notes", href=links.below("notes"), title="Tags and a note") if is_main else None,
         el(
             "a",
-            icon("compare"),
+            icon("columns"),
             "Compare",
             href=urls.build_url(urls.COMPARE, a=links.id),
             title="Compare with another session",
         )
-        if is_main
+        if is_main and urls.is_offered(urls.COMPARE)
         else None,
         star_button(session_id, annotation) if is_main else None,
         el("a", icon("state"), "Files at the end", href=links.below("state", "end")),
-        el("a", icon("state"), "Changes", href=links.below("changes"), title="What this session changed, as diffs"),
+        el("a", icon("compare"), "Changes", href=links.below("changes"), title="What this session changed, as diffs"),
+        el("a", icon("todos"), "Todos", href=links.below("todos")) if is_main and _has_todos(head) else None,
         class_="copying",
     )
 
 
-def _continuation_lines(head: SessionHead) -> Markup:
+def _has_todos(head: SessionHead) -> bool:
+    session = head.session.session
+    return any(call.tool in _TODO_TOOLS for agent in (session.main, *session.agents) for call in agent.calls)
+
+
+def _continuations(head: SessionHead) -> Iterator[Child]:
     if head.continuations is None:
-        return el("p", el("a", "Related sessions", href=head.links.below("related")), class_="related")
-    # Several summaries may be of unknown sessions: the same line is shown once.
-    return join(
-        dict.fromkeys(el("p", _continuation_text(each, head.links), class_="related") for each in head.continuations)
-    )
+        yield el("a", "related sessions", href=head.links.below("related"))
+        return
+    # Several summaries may be of unknown sessions: the same text is shown once.
+    yield from dict.fromkeys(el("span", continuation_text(each, head.titles)) for each in head.continuations)
 
 
-def _continuation_text(continuation: Continuation, links: SessionLinks) -> Iterator[Child]:
-    yield continuation_phrase(continuation)
+def continuation_text(continuation: Continuation, titles: Mapping[str, str]) -> Iterator[Child]:
+    """How this session and another one continue each other, with a link to the other: `forked from "Gradients"`."""
+    yield _continuation_phrase(continuation)
     other = str(continuation.session) if continuation.session is not None else None
-    yield el("a", other[:8], href=links.session(other)) if other else "an unknown session"
+    yield _other_session(other, urls.session_url(other), titles) if other else "an unknown session"
     if continuation.kind not in _CONTINUED:
         yield f" ({continuation.kind})"
 
 
-def continuation_phrase(continuation: Continuation) -> str:
+def _other_session(name: str, url: str, titles: Mapping[str, str]) -> Markup:
+    title = shorten(titles.get(name, ""), _MAX_OTHER)
+    return el(
+        "a",
+        f"\N{LEFT DOUBLE QUOTATION MARK}{title}\N{RIGHT DOUBLE QUOTATION MARK}" if title else name[:8],
+        href=url,
+        title=f"Session {name}",
+    )
+
+
+def _continuation_phrase(continuation: Continuation) -> str:
     """How this session and another one continue each other: `Forked from `, to be followed by the other."""
-    return _CONTINUED.get(continuation.kind, ("Continued from ", "Continued in "))[continuation.forward]
+    return _CONTINUED.get(continuation.kind, ("continued from ", "continued in "))[continuation.forward]
 
 
 def _problem_lines(head: SessionHead) -> Iterator[Markup]:
@@ -356,7 +412,7 @@ def head_record(head: SessionHead) -> dict[str, Any]:
         "shared": [{"session": part.session, "path": part.transcript, "tokens": part.tokens} for part in head.shared],
         "context": head.context,
         "limit": head.limit.tokens if head.limit is not None else None,
-        "resume": resume_command(session, head.cwd, home_for_resume(head.session.path)),
+        "resume": head.resume_command,
         "continuations": continuation_rows(head.continuations or ()),
         "problems": [
             {"kind": str(problem.kind), "message": problem.message, "place": str(problem.place)}

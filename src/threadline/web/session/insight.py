@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -11,7 +11,7 @@ from threadline import insight
 from threadline.errors import BadQuery, NotFound
 from threadline.model.ledger import sum_amounts
 from threadline.render import agent_slug, agent_title, foreign_transcript_slug, shorten
-from threadline.render.html import EMPTY, Child, el, figures_row, join
+from threadline.render.html import EMPTY, el, figures_row, join
 from threadline.web.pages.causes import (
     BY_LABELS,
     CauseLinks,
@@ -38,10 +38,10 @@ from threadline.web.pages.outcomes import outcome_figures, render_outcomes
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
-    from threadline.model.attribution import Attribution, CostCause
-    from threadline.model.outcomes import Outcome, OutcomeGroup
+    from threadline.model.insight.attribution import Attribution, CostCause
+    from threadline.model.insight.outcomes import Outcome, OutcomeGroup
+    from threadline.model.insight.waste import Waste, WasteLimits
     from threadline.model.places import Place
-    from threadline.model.waste import Waste, WasteLimits
     from threadline.web.request import PageRequest
     from threadline.web.session_cache import CachedSession
 
@@ -49,6 +49,15 @@ KEYS = ("kind", "tool", "file", "server", "turn", "agent")
 """What the causes of a session can be grouped by."""
 _CAUSES_PER_PAGE = 100
 _MAX_PROMPT = 60
+_COST_PAGES = (
+    ("cost", "Cost by turn"),
+    ("why", "Why it cost this much"),
+    ("waste", "Avoidable costs"),
+    ("along", "By turn and agent"),
+    ("context/end", "What filled the window"),
+    ("outcomes", "Outcomes"),
+)
+"""The pages about a session's cost, and their names."""
 
 
 def session_why_page(request: PageRequest) -> Page:
@@ -205,19 +214,13 @@ def cost_head(session: CachedSession, title: str, current: str) -> Markup:
     """The title of a page about a session's cost, and links to the others."""
     name = shorten(session.session.title.text, 120) or "Back to the session"
     back = el("p", el("a", name, href=session.links.page()), class_="up")
-    pages: Iterable[tuple[str, str]] = (
-        ("cost", "Cost by turn"),
-        ("why", "Why it cost this much"),
-        ("waste", "Avoidable costs"),
-        ("outcomes", "Outcomes"),
-        ("along", "By turn and agent"),
-    )
-    links: list[Child] = [
-        choice_chip(session.links.below(page), label, is_chosen=page == current) for page, label in pages
+    return join((el("header", back, el("h1", title), class_="head"), cost_links(session, current)))
+
+
+def cost_links(session: CachedSession, current: str = "") -> Markup:
+    """Links to the pages about a session's cost."""
+    links = [
+        choice_chip(session.links.below(*page.split("/")), label, is_chosen=page == current)
+        for page, label in _COST_PAGES
     ]
-    return join(
-        (
-            el("header", back, el("h1", title), class_="head"),
-            el("nav", links, class_="chips", aria_label="Cost of this session"),
-        )
-    )
+    return el("nav", links, class_="chips cost-links", aria_label="Cost of this session")

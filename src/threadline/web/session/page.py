@@ -108,14 +108,17 @@ def session_page(request: PageRequest) -> PageResult:
     frame = _build_frame(request, opened, window.part, turn)
     agent = session.agent(view.agent)
     body = el("div", frame.side, render_feed(drawing, window, view.links), frame.usage_strip, class_="session")
-    data = {**head_record(frame.facts), **feed_record(drawing), "turns_of": list(turn_rows(agent))}
     return Page(
         title=frame.facts.title,
         kind="session" if view.agent is None else "agent",
         main=join(
             (frame.head, frame.filters, frame.branch_note, _panel_links(request, session), frame.mini_head, body)
         ),
-        data=data if request.wants_data else None,
+        data=(
+            {**head_record(frame.facts), **feed_record(drawing), "turns_of": list(turn_rows(agent))}
+            if request.wants_data
+            else None
+        ),
         attributes=_main_attributes(opened, window.part),
         after=ENTRY_TOOLS,
     )
@@ -172,9 +175,10 @@ def _build_frame(request: PageRequest, opened: OpenedSession, part: int, turn: i
         with_related=_is_quick(session),
         zone=zone,
         open_folds=request.texts("open"),
+        origin=request.pool.lake.origin(session.path) if request.pool.lake is not None else None,
     )
     lists_sessions = request.choice("side", ("turns", "sessions"), "turns") == "sessions"
-    recent = recent_sessions(archive, session.id, zone) if lists_sessions else None
+    recent = recent_sessions(request, session.id) if lists_sessions else None
     return _SessionFrame(
         facts=head,
         head=render_head(head),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 from msgspec import Struct
-from msgspec.structs import replace
 
 from threadline.errors import BadQuery, NotFound
 from threadline.model.text import count, no_such_number
@@ -32,8 +31,6 @@ from threadline.render import (
     ThinkingItem,
     View,
     anchor_of,
-    entry_to_markdown,
-    session_to_markdown,
     shorten,
     visible,
 )
@@ -57,15 +54,14 @@ from threadline.web.request import (
     PageRequest,
     PageResult,
     Picture,
-    PlainText,
     Redirect,
     parse_number,
 )
-from threadline.web.session.head import continuation_phrase, continuation_rows
+from threadline.web.session.head import continuation_rows, continuation_text
+from threadline.web.session.insight import cost_head
 from threadline.web.session.page import feed_record, open_session
-from threadline.web.session.share import redacted_markdown
 from threadline.web.session.side import turn_outline, turn_rows
-from threadline.web.session.usage import usage_table
+from threadline.web.session.usage import usage_rows, usage_table
 from threadline.web.session.view import parse_view, resolve_anchor
 from threadline.web.urls import carried_inputs, entry_anchor
 
@@ -152,12 +148,12 @@ def entry_page(request: PageRequest) -> PageResult:
     is_uncut = request.flag("whole")
     page_links = el(
         "p",
-        el("a", "in the conversation", href=links.entry(anchor)),
+        el("a", "Show in the conversation", href=links.entry(anchor)),
         " · ",
-        el("a", "files at this point", href=links.state(anchor)),
+        el("a", "Files at this point", href=links.state(anchor)),
         " · ",
         el("a", "Markdown", href=links.below("markdown", anchor=anchor)),
-        () if is_uncut else (" · ", el("a", "show all", href=links.below("entry", anchor, whole=True))),
+        () if is_uncut else (" · ", el("a", "Show everything", href=links.below("entry", anchor, whole=True))),
         class_="links",
     )
     main = render_raw_entry(entry, Scene(View(), links, uncut=is_uncut, zone=request.zone()))
@@ -182,7 +178,7 @@ def call_page(request: PageRequest) -> PageResult:
     scene = Scene(View(calls=Detail.FULL), links, uncut=True, cwd=session.facts.project or "", zone=request.zone())
     page_links = el(
         "p",
-        el("a", "in the conversation", href=links.entry(anchor)),
+        el("a", "Show in the conversation", href=links.entry(anchor)),
         " · ",
         el("a", "JSON", href=links.raw(anchor)),
         class_="links",
@@ -300,47 +296,31 @@ def image_page(request: PageRequest) -> PageResult:
         raise NotFound("This picture is damaged.") from None
 
 
-def markdown_page(request: PageRequest) -> PageResult:
-    """The session, or one entry, as Markdown: redacted, unless `redact=0` asks for it as it is."""
-    session = request.session()
-    view = parse_view(request, session)
-    options = replace(view.view, zone=request.zone())
-    anchor = request.text("anchor")
-    if request.text("redact") is None or request.flag("redact"):
-        return redacted_markdown(request, options, entry_anchor(anchor) if anchor is not None else None)
-    if anchor is not None:
-        entry, agent = session.entry(anchor)
-        lines = entry_to_markdown(session.session, agent, entry, options)
-    else:
-        total = session.spending(request.archive).total
-        lines = session_to_markdown(session.session, options, session.notifications, total)
-    return PlainText("\n".join(lines) + "\n", "text/markdown")
-
-
 def session_usage_page(request: PageRequest) -> PageResult:
     """Context and cost by turn and agent."""
     session = request.session()
     view = parse_view(request, session)
-    session.agent(view.agent)
-    table, rows = usage_table(session, view, request.archive)
-    return Page("Context and cost", "along", _with_title(session, "Context and cost", table), rows)
+    rows = usage_rows(session, view, request.archive)
+    title = "Cost by turn and agent"
+    if request.wants_data:  # every open page of a session asks for it
+        return Page(title, "insight", EMPTY, rows)
+    table = usage_table(session, view, request.archive, rows)
+    return Page(title, "insight", join((cost_head(session, title, "along"), table)), rows)
 
 
 def related_page(request: PageRequest) -> PageResult:
     """The sessions that this one continues, and those that continue it."""
     session = request.session()
+    titles = request.archive.titles({str(each.session) for each in session.continuations if each.session is not None})
     rows = [
         el(
             "li",
-            continuation_phrase(each),
-            el("a", str(each.session), href=session.links.session(each.session))
-            if each.session
-            else "an unknown session",
-            f" ({each.kind}): {shorten(each.evidence, 200)}",
+            continuation_text(each, titles),
+            el("p", f"Evidence: {shorten(each.evidence, 200)}", class_="note"),
         )
         for each in session.continuations
     ]
-    content = el("ul", rows) if rows else el("p", "No related sessions.", class_="nothing")
+    content = el("ul", rows, class_="plain-list") if rows else el("p", "No related sessions.", class_="nothing")
     title = "Related sessions"
     return Page(title, "related", _with_title(session, title, content), continuation_rows(session.continuations))
 

@@ -7,11 +7,14 @@ download's URL contains the hash of the preview, and is refused if the session h
 from __future__ import annotations
 
 import hashlib
+import re
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import BadQuery
 from threadline.export import (
@@ -24,10 +27,11 @@ from threadline.export import (
 )
 from threadline.model.text import count, format_size
 from threadline.redact import Level
-from threadline.render import AgentDetail, Detail, View, shorten, visible
-from threadline.render.html import Child, Column, el, icon, join, render_table
-from threadline.web.request import Download, Page, PageResult, PlainText
-from threadline.web.urls import carried_inputs
+from threadline.render import AgentDetail, Detail, View, entry_to_markdown, session_to_markdown, shorten, visible
+from threadline.render.html import Column, el, icon, join, render_table
+from threadline.web.request import Download, Fragment, Page, PageResult, PlainText
+from threadline.web.session.view import parse_view
+from threadline.web.urls import carried_inputs, entry_anchor
 
 if TYPE_CHECKING:
     from threadline.web.request import PageRequest
@@ -62,6 +66,19 @@ class ShareChoice(Struct, frozen=True):
     hide: tuple[str, ...] = ()
 
 
+_TAG = re.compile(r"<(/?[a-z0-9]*)[^>]*>")
+_BLOCK_END = re.compile(r"/(p|article|h[1-6]|li|div|tr|pre|summary|header|section)|br")
+_WITHIN_WORDS = frozenset(("/b", "/i", "/em", "/strong", "/code", "/mark"))
+_BLANK_LINES = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
+
+
+def _space_of_tag(tag: re.Match[str]) -> str:
+    """What a preview has instead of a tag: a new line at the end of a block, and a space after other elements."""
+    if _BLOCK_END.fullmatch(tag[1]):
+        return "\n"
+    return " " if tag[1].startswith("/") and tag[1] not in _WITHIN_WORDS else ""
+
+
 class SharedFile(Struct, frozen=True):
     """An exported file: its name and bytes, and how many values of each kind were redacted."""
 
@@ -77,23 +94,33 @@ class SharedFile(Struct, frozen=True):
 
 
 def share_page(request: PageRequest) -> PageResult:
-    """The form; and with `preview`, what is redacted, and how the result begins."""
+    """The form, and the preview: what is redacted, and how the result begins.
+
+    A preview of a long session takes a second or two. So scripts load it into the page (`part=preview`); without
+    scripts, the page contains it if `preview` is set.
+    """
     session = request.session()
     choice = parse_choice(request)
+    if request.text("part") == "preview":
+        exported = export_choice(request, choice)
+        return Fragment("Preview", "sharing", _preview(request, choice, exported), _file_data(exported), is_bare=True)
     file = export_choice(request, choice) if request.flag("preview") else None
     title = shorten(session.session.title.text, 120) or "Back to the session"
     main = join(
         (
-            el("header", el("p", el("a", title, href=session.links.page()), class_="up"), el("h1", "Share")),
+            el(
+                "header",
+                el("p", el("a", title, href=session.links.page()), class_="up"),
+                el("h1", "Share"),
+                class_="head",
+            ),
             _form(request, choice, max((turn.number for turn in session.session.turns), default=0)),
-            _preview(request, choice, file)
-            if file is not None
-            else el("p", "Nothing is copied or saved before you have seen the preview.", class_="note"),
+            _preview(request, choice, file) if file is not None else _preview_fold(request),
         )
     )
     data: dict[str, Any] = {"format": choice.form, "level": choice.level, "scope": _scope(request)}
     if file is not None:
-        data |= {"name": file.name, "size": len(file.content), "hidden": file.hidden, "hash": file.hash}
+        data |= _file_data(file)
     return Page(f"Share · {shorten(title, 80)}", "sharing", main, data)
 
 
@@ -108,11 +135,43 @@ def share_file_page(request: PageRequest) -> PageResult:
     if request.text("hash") != file.hash:
         raise BadQuery("The session has changed since the preview. Go back and look at the new preview.")
     media_type = _FORMATS[choice.form][1]
-    data = {"name": file.name, "size": len(file.content), "hidden": file.hidden, "hash": file.hash}
-    return Download(file.name, file.content, media_type, data)
+    return Download(file.name, file.content, media_type, _file_data(file))
 
 
-def redacted_markdown(request: PageRequest, view: View, anchor: str | None) -> PlainText:
+def _file_data(file: SharedFile) -> dict[str, Any]:
+    return {"name": file.name, "size": len(file.content), "hidden": file.hidden, "hash": file.hash}
+
+
+def _preview_fold(request: PageRequest) -> Markup:
+    """A fold that loads the preview at once; without scripts, a link to it."""
+    return el(
+        "details",
+        el("summary", "Preview"),
+        el("p", el("a", "Show the preview", href=request.url_with(preview=True)), class_="note"),
+        data_src=request.url_with(part="preview"),
+        open=True,
+        class_="share-fold",
+    )
+
+
+def markdown_page(request: PageRequest) -> PageResult:
+    """The session, or one entry, as Markdown: redacted, unless `redact=0` asks for it as it is."""
+    session = request.session()
+    view = parse_view(request, session)
+    options = replace(view.view, zone=request.zone())
+    anchor = request.text("anchor")
+    if request.text("redact") is None or request.flag("redact"):
+        return _redacted_markdown(request, options, entry_anchor(anchor) if anchor is not None else None)
+    if anchor is not None:
+        entry, agent = session.entry(anchor)
+        lines = entry_to_markdown(session.session, agent, entry, options)
+    else:
+        total = session.spending(request.archive).total
+        lines = session_to_markdown(session.session, options, session.notifications, total)
+    return PlainText("\n".join(lines) + "\n", "text/markdown")
+
+
+def _redacted_markdown(request: PageRequest, view: View, anchor: str | None) -> PlainText:
     """A session or one entry as redacted Markdown."""
     choice = ShareChoice(ExportFormat.MD, Level.STANDARD, view, anchor)
     return PlainText(export_choice(request, choice).content.decode(errors="replace"), "text/markdown")
@@ -184,7 +243,7 @@ def _form(request: PageRequest, choice: ShareChoice, turns: int) -> Markup:
         "form",
         _menu("scope", "What", _SCOPES, scope),
         _number("from", "From turn", request.text("from"), turns),
-        _number("to", "to turn", request.text("to"), turns),
+        _number("to", "To turn", request.text("to"), turns),
         el("label", el("span", "Entry"), _text_input("entry", choice.entry or request.text("entry"), "L120")),
         _menu("format", "Format", {str(form): label for form, (label, _type) in _FORMATS.items()}, str(choice.form)),
         _menu("level", "Redact", {str(level): label for level, label in _LEVELS.items()}, str(choice.level)),
@@ -221,8 +280,8 @@ def _text_input(name: str, value: str | None, hint: str) -> Markup:
     return el("input", type="text", name_=name, value=value or "", placeholder=hint, autocomplete="off")
 
 
-def _preview(request: PageRequest, choice: ShareChoice, file: SharedFile) -> Child:
-    url = request.url_with(preview=None, hash=file.hash).replace("/share?", "/share/file?", 1)
+def _preview(request: PageRequest, choice: ShareChoice, file: SharedFile) -> Markup:
+    url = request.url_with(preview=None, part=None, hash=file.hash).replace("/share?", "/share/file?", 1)
     total = sum(file.hidden.values())
     label = _FORMATS[choice.form][0]
     copy = (
@@ -249,7 +308,9 @@ def _preview(request: PageRequest, choice: ShareChoice, file: SharedFile) -> Chi
 
 def _hidden_table(hidden: dict[str, int]) -> Markup:
     rows = [[kind.replace("-", " "), f"{number:,}"] for kind, number in hidden.items()]
-    return render_table("Redacted values by kind", (Column("Kind"), Column("Values", "number")), rows)
+    return render_table(
+        "Redacted values by kind", (Column("Kind"), Column("Values", "number")), rows, hidden_caption=True
+    )
 
 
 def _preview_text(form: ExportFormat, content: bytes) -> str:
@@ -259,5 +320,5 @@ def _preview_text(form: ExportFormat, content: bytes) -> str:
     text = content[:_MAX_SCANNED].decode(errors="replace")
     if form is ExportFormat.HTML:
         body = text.partition("<main")[2].partition(">")[2]
-        text = Markup("\n".join(body.replace("</p>", "</p>\n").replace("</article>", "\n\n").splitlines())).striptags()  # noqa: S704 - its tags are removed
+        text = _BLANK_LINES.sub("\n\n", unescape(_TAG.sub(_space_of_tag, body))).strip()
     return visible(text[:_MAX_PREVIEW]) + ("\n…" if len(text) > _MAX_PREVIEW else "")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import tzinfo
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from threadline import lake as lakes
 from threadline.render import (
     Detail,
     agent_slug,
@@ -26,10 +27,10 @@ from threadline.web.session.view import ALL_KINDS, SessionView, branch_url
 from threadline.web.urls import SessionLinks, carried_inputs, hidden_inputs
 
 if TYPE_CHECKING:
-    from threadline.archive import Archive
     from threadline.model.session import Agent, Session, Turn
+    from threadline.web.request import PageRequest
 
-TURNS_AROUND = 60
+TURNS_AROUND = 50
 """How many turns are listed before the current one, and after it."""
 _MAX_WORDS = 90
 _MAX_SESSIONS = 40
@@ -59,7 +60,9 @@ def render_side(agent: Agent, links: SessionLinks, around: int, recent: Markup |
     )
     content = turn_outline(agent, links, around) if recent is None else recent
     label = "Turns" if recent is None else "Sessions"
-    return el("nav", el("details", el("summary", label), tabs, content, open=True), class_="side", aria_label=label)
+    # On a phone, the list is hidden until this is open.
+    toggle = el("details", el("summary", "Turns and sessions"), class_="side-toggle")
+    return el("nav", toggle, el("div", tabs, content, class_="side-list"), class_="side", aria_label=label)
 
 
 def turn_outline(agent: Agent, links: SessionLinks, around: int) -> Markup:
@@ -72,11 +75,14 @@ def turn_outline(agent: Agent, links: SessionLinks, around: int) -> Markup:
     earlier = turns[max(0, first - TURNS_AROUND) : first]
     listed, later = turns[first:after], turns[after : after + TURNS_AROUND]
     branches = branch_numbers(agent)
-    rows = [el("li", _turn_link(turn, agent, links, branches, is_current=turn.number == around)) for turn in listed]
+    rows = [
+        el("li", _turn_link(turn, agent, links, branches, is_current=turn.number == around), value=turn.number)
+        for turn in listed
+    ]
     return join(
         (
             _more_turns_link(links, earlier, "Earlier") if earlier else EMPTY,
-            el("ol", rows, class_="turns", start=listed[0].number if listed else None),
+            el("ol", rows, class_="turns"),
             _more_turns_link(links, later, "Later") if later else EMPTY,
         )
     )
@@ -98,7 +104,6 @@ def _turn_link(
     anchor = anchor_of(act.entry, agent.id) if act is not None else ""
     return el(
         "a",
-        el("span", f"{turn.number:,}", class_="number"),
         el("span", words or "(no text)", class_="row-text"),
         href=links.this_page(at=anchor, branch=branch) if branch is not None else links.this_page(at=anchor),
         class_="left" if branch is not None else None,
@@ -124,20 +129,28 @@ def turn_rows(agent: Agent) -> Iterator[dict[str, Any]]:
             }
 
 
-def recent_sessions(archive: Archive, current: str, zone: tzinfo) -> Markup:
+def recent_sessions(request: PageRequest, current: str) -> Markup:
     """Render the newest sessions as links."""
+    lake = request.pool.lake
+    newest: Iterable[tuple[str, str, datetime | None]]
+    if lake is None:
+        summaries = request.archive.sessions(SessionFilter(limit=_MAX_SESSIONS)).sessions
+        newest = ((str(row.id or row.path.stem), row.title, row.last) for row in summaries)
+    else:
+        sessions, _ = lake.state.sessions(lakes.SessionFilter(), limit=_MAX_SESSIONS)
+        newest = ((session.session, session.title, session.last) for session in sessions)
     rows = [
         el(
             "li",
             el(
                 "a",
-                el("span", shorten(row.title, _MAX_WORDS) or "(no title)", class_="row-text"),
-                el("span", time_element(row.last, zone), class_="when"),
-                href=urls.session_url(str(row.id or row.path.stem), side="sessions"),
-                aria_current="page" if str(row.id) == current else None,
+                el("span", shorten(title, _MAX_WORDS) or "(no title)", class_="row-text"),
+                el("span", time_element(last, request.zone()), class_="when"),
+                href=urls.session_url(name, side="sessions"),
+                aria_current="page" if name == current else None,
             ),
         )
-        for row in archive.sessions(SessionFilter(limit=_MAX_SESSIONS)).sessions
+        for name, title, last in newest
     ]
     return el("ol", rows, class_="recent")
 

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.insight import find_commits
-from threadline.model.calls import Outcome
 from threadline.model.session import CompactionKind
-from threadline.model.text import count, format_duration
+from threadline.model.text import AGENT_TOOLS, count, format_amount, format_duration
 from threadline.render import agent_title, anchor_of, shorten, visible
 from threadline.render.html import (
+    EMPTY,
     IDLE,
     MARK_KINDS,
     Child,
     Column,
     Mark,
     Span,
+    TableRow,
     draw_timeline,
     el,
+    facts_row,
     find_gaps,
     folded_table,
     icon,
@@ -31,15 +35,27 @@ from threadline.render.html import (
     time_element,
 )
 from threadline.web.request import Fragment
+from threadline.web.session.usage import FAILED_OUTCOMES, turn_usage
 
 if TYPE_CHECKING:
-    from threadline.model.session import Agent
+    from threadline.model.session import Agent, Turn
     from threadline.web.request import PageRequest
     from threadline.web.session_cache import CachedSession
 
-FAILED_OUTCOMES = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 _MAX_TURNS, _MAX_AGENTS, _MAX_MARKS, _MAX_ROWS = 240, 80, 160, 300
-_MAX_LABEL = 80
+_MAX_LABEL, _MAX_PROMPT = 80, 110
+_TURNS_ID = "turns"
+_TURN_COLUMNS = (
+    Column("When", "when"),
+    Column("Turn", "title"),
+    Column("Took", "number"),
+    Column("Paused", "number minor", title="Pauses of more than 5 minutes in the turn or after it"),
+    Column("Calls", "number minor"),
+    Column("Failed", "number minor"),
+    Column("Agents", "number minor"),
+    Column("Commits", "number minor"),
+    Column("Amount", "number"),
+)
 
 
 class Timeline(Struct, frozen=True):
@@ -57,11 +73,88 @@ def timeline_page(request: PageRequest) -> Fragment:
     timeline = build_timeline(session)
     title = "Timeline"
     name = shorten(session.session.title.text, 120) or "Back to the session"
+    commits = list(find_commits(session.session))
     heading = el(
-        "header", el("p", el("a", name, href=session.links.page()), class_="up"), el("h1", title), class_="head"
+        "header",
+        el("p", el("a", name, href=session.links.page()), class_="up"),
+        el("h1", title),
+        facts_row(_facts(session, timeline, len(commits))),
+        class_="head",
     )
-    main = _render_timeline(request, timeline) if timeline.turns else el("p", "No turns with a known time.")
-    return Fragment(title, "insight", main, timeline, heading=heading)
+    main = _render_timeline(request, session, timeline) if timeline.turns else el("p", "No turns with a known time.")
+    below = _turn_table(request, session, timeline, Counter(call.turn for call, _commit in commits))
+    return Fragment(title, "insight", main, timeline, heading=heading, below=below)
+
+
+def _facts(session: CachedSession, timeline: Timeline, commits: int) -> Iterator[str]:
+    """How long the session took and worked, and what happened in it."""
+    facts = session.facts
+    if facts.wall_time is not None:
+        idle = sum((end - start for start, end in timeline.gaps), timedelta())
+        yield format_duration(facts.wall_time)
+        if idle:
+            yield f"{format_duration(facts.wall_time - idle)} without {count(len(timeline.gaps), 'pause')}"
+    yield count(sum(turn.act is not None for turn in session.session.main.turns), "turn")
+    if failed := sum(call.outcome in FAILED_OUTCOMES for call in session.session.calls):
+        yield count(failed, "failed call")
+    if commits:
+        yield count(commits, "commit")
+    compactions = sum(mark.kind == "compaction" for mark in timeline.marks)
+    if compactions:
+        yield count(compactions, "compaction")
+
+
+def _turn_table(
+    request: PageRequest, session: CachedSession, timeline: Timeline, commits: Mapping[int | None, int]
+) -> Markup:
+    """What happened in each turn, also in its agents. A pause belongs to the turn that it began in, or followed."""
+    turns = [turn for turn in session.session.main.turns if turn.started is not None]
+    calls = Counter(call.turn for call in session.session.calls)
+    failed = Counter(call.turn for call in session.session.calls if call.outcome in FAILED_OUTCOMES)
+    agents = Counter(call.turn for call in session.session.calls if call.tool in AGENT_TOOLS)
+    usage = turn_usage(session.windows(None), session.spending(request.archive).costs)
+    amounts = {row["turn"]: row["amount"] for row in usage}
+    starts = [turn.started for turn in turns if turn.started is not None]
+    pauses: dict[int, timedelta] = {}
+    for start, end in timeline.gaps:
+        at = max(0, bisect_right(starts, start) - 1)
+        pauses[at] = pauses.get(at, timedelta()) + (end - start)
+    rows = [
+        TableRow(
+            [
+                time_element(turn.started, request.zone()),
+                _turn_cell(session, turn),
+                format_duration(turn.duration),
+                format_duration(pauses.get(at)),
+                *(f"{counts[turn.number]:,}" if counts.get(turn.number) else "" for counts in (calls, failed)),
+                *(f"{counts[turn.number]:,}" if counts.get(turn.number) else "" for counts in (agents, commits)),
+                format_amount(amount) if (amount := amounts.get(turn.number)) is not None else "",
+            ],
+            item=True,
+        )
+        for at, turn in enumerate(turns[:_MAX_ROWS])
+    ]
+    if not rows:
+        return EMPTY
+    filled = [at for at in range(len(_TURN_COLUMNS)) if any(row.cells[at] for row in rows)]
+    table = render_table(
+        "Turns",
+        [_TURN_COLUMNS[at] for at in filled],
+        [TableRow([row.cells[at] for at in filled], item=True) for row in rows],
+        kind="list turns-list",
+        heading=1,
+        hidden_caption=True,
+    )
+    hidden = len(turns) - _MAX_ROWS
+    note = el("p", f"and {count(hidden, 'more turn')}", class_="note") if hidden > 0 else EMPTY
+    return el("section", el("h2", "Turns"), table, note, class_="block", id=_TURNS_ID)
+
+
+def _turn_cell(session: CachedSession, turn: Turn) -> Child:
+    if turn.act is None:
+        return "0: before the first prompt"
+    label = f"{turn.number:,}: {shorten(turn.act.text, _MAX_PROMPT)}"
+    return el("a", label, href=session.links.entry(anchor_of(turn.act.entry, None)))
 
 
 def build_timeline(session: CachedSession) -> Timeline:
@@ -115,9 +208,8 @@ def _marks(session: CachedSession) -> Iterator[Mark]:
     failed = [call for call in session.session.main.calls if call.outcome in FAILED_OUTCOMES and call.timestamp]
     for call in failed[:: -(-len(failed) // _MAX_MARKS) or 1]:
         if call.timestamp is not None:
-            yield Mark(
-                "failure", f"{call.tool}: {call.outcome}", call.timestamp, links.entry(anchor_of(call.entry, None))
-            )
+            label = f"{shorten(call.tool, _MAX_LABEL)}: {call.outcome}"
+            yield Mark("failure", label, call.timestamp, links.entry(anchor_of(call.entry, None)))
     for call, commit in list(find_commits(session.session))[:_MAX_MARKS]:
         if call.timestamp is not None:
             label = f"Commit {commit.ref or ''}: {shorten(visible(commit.label), _MAX_LABEL)}"
@@ -128,7 +220,7 @@ def _marks(session: CachedSession) -> Iterator[Mark]:
             yield Mark("compaction", "Compaction", entry.timestamp, links.entry(anchor_of(entry, None)))
 
 
-def _render_timeline(request: PageRequest, timeline: Timeline) -> Markup:
+def _render_timeline(request: PageRequest, session: CachedSession, timeline: Timeline) -> Markup:
     marks = ((name, kind) for kind, name in MARK_KINDS.items())
     legend = (("turn-span", "turn"), ("agent-span", "agent"), *marks)
     minutes = int(IDLE.total_seconds() // 60)
@@ -141,6 +233,7 @@ def _render_timeline(request: PageRequest, timeline: Timeline) -> Markup:
             el("li", f"idle for more than {minutes} minutes, shortened", class_="idle"),
             class_="legend timeline-legend",
         ),
+        el("p", el("a", "List of turns", href=f"{session.links.below('timeline')}#{_TURNS_ID}")),
         folded_table("View as table", _table(request, timeline)),
         class_="timeline-view",
     )

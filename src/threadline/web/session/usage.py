@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from msgspec import Struct
 
+from threadline.model.calls import Outcome
 from threadline.model.ledger import EXACT, sum_amounts
 from threadline.model.text import AGENT_TOOLS, count, format_amount
 from threadline.render import CallItem, FailureItem, agent_title, shorten
@@ -22,7 +25,6 @@ from threadline.render.html import (
     join,
     render_table,
 )
-from threadline.web.session.timeline import FAILED_OUTCOMES
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
@@ -32,45 +34,63 @@ if TYPE_CHECKING:
     from threadline.web.session.view import SessionView
     from threadline.web.session_cache import AgentDrawing, CachedSession, SessionSpending
 
+FAILED_OUTCOMES = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 _MIN_AMOUNT = Decimal("0.00005")
 """The smallest amount that four decimal places show."""
 _COLUMNS = (
     Column("Turn or agent"),
-    Column("Requests", "number"),
+    Column("Requests", "number minor"),
     Column("Largest context", "number"),
-    Column("Cache read", "number"),
+    Column("Cache read", "number minor"),
     Column("Output", "number"),
     Column("Amount", "number"),
 )
+
+
+class StripFigures(Struct, frozen=True):
+    """What the strip beside one part of a conversation shows: items in bands, with each band's context and cost."""
+
+    edges: list[int]
+    contexts: list[int | None]
+    amounts: list[Decimal | None]
+    cache_breaks: list[str]
+    marks: StripMarks
 
 
 def render_usage_strip(
     session: CachedSession, view: SessionView, drawing: AgentDrawing, archive: Archive, part: int = 1
 ) -> Markup:
     """Render the strip beside one part of the conversation."""
-    sections = drawing.positions.sections_of(part)
-    items = range(sections[0].start, sections[-1].stop) if sections else range(0)
+    if part not in drawing.strips:
+        drawing.strips[part] = _strip_figures(session, view.agent, drawing, archive, part)
+    figures = drawing.strips[part]
+    bands = [
+        _band(drawing, view, range(*edges), context, amount, cache_break=cause)
+        for edges, context, amount, cause in zip(
+            pairwise(figures.edges), figures.contexts, figures.amounts, figures.cache_breaks, strict=True
+        )
+    ]
     return draw_usage_strip(
-        usage_bands(session, view, drawing, archive, items),
-        _marks(session, drawing, items),
+        bands,
+        figures.marks,
         limit=limit.tokens if (limit := session.limit(view.agent)) is not None else None,
         twin=view.links.below("along", agent=view.agent),
     )
 
 
-def usage_bands(
-    session: CachedSession, view: SessionView, drawing: AgentDrawing, archive: Archive, items: range
-) -> tuple[UsageBand, ...]:
-    """Divide items into bands, each with its largest context and its cost."""
-    if not items:
-        return ()
+def _strip_figures(
+    session: CachedSession, agent: str | None, drawing: AgentDrawing, archive: Archive, part: int
+) -> StripFigures:
+    """Divide the items of a part into bands, each with its largest context and its cost."""
+    sections = drawing.positions.sections_of(part)
+    items = range(sections[0].start, sections[-1].stop) if sections else range(0)
     bands = min(MAX_BANDS, len(items))
-    edges = [items.start + len(items) * at // bands for at in range(bands + 1)]
+    edges = [items.start + len(items) * at // bands for at in range(bands + 1)] if bands else [0]
     contexts: list[int | None] = [None] * bands
     amounts: list[Decimal | None] = [None] * bands
     costs = session.spending(archive).costs
-    causes, breaks = [""] * bands, session.cache_breaks(view.agent)
-    for window in session.windows(view.agent):
+    causes, breaks = [""] * bands, session.cache_breaks(agent)
+    for window in session.windows(agent):
         item = drawing.positions.item_at_line(window.place.line or 0)
         if item not in items:
             continue
@@ -80,10 +100,7 @@ def usage_bands(
         amounts[at] = _add(amounts[at], costs.get(window.message) if window.message is not None else None)
         if (cause := breaks.get(window.number)) is not None:
             causes[at] = cause
-    return tuple(
-        _band(drawing, view, range(edges[at], edges[at + 1]), contexts[at], amounts[at], cache_break=causes[at])
-        for at in range(bands)
-    )
+    return StripFigures(edges, contexts, amounts, causes, _marks(session, drawing, items))
 
 
 def _add(amount: Decimal | None, cost: Decimal | None) -> Decimal | None:
@@ -144,12 +161,16 @@ def _marks(session: CachedSession, drawing: AgentDrawing, items: range) -> Strip
     return StripMarks(prompts, failures, compactions, agents, commits)
 
 
-def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> tuple[Markup, list[dict[str, Any]]]:
-    """Context and cost by turn and, for a session, by agent: as a table that adds up, and the turns as data."""
+def usage_rows(session: CachedSession, view: SessionView, archive: Archive) -> list[dict[str, Any]]:
+    """Context and cost by turn."""
     anchor_prefix = f"{view.agent}." if view.agent is not None else ""
+    rows = turn_usage(session.windows(view.agent), session.spending(archive).costs, anchor_prefix)
+    return _with_silent_turns(rows, session.agent(view.agent), anchor_prefix)
+
+
+def usage_table(session: CachedSession, view: SessionView, archive: Archive, rows: list[dict[str, Any]]) -> Markup:
+    """A table of the turns and, for a session, of its agents. It adds up."""
     spending = session.spending(archive)
-    rows = turn_usage(session.windows(view.agent), spending.costs, anchor_prefix)
-    rows = _with_silent_turns(rows, session.agent(view.agent), anchor_prefix)
     cells = [_row_cells(_turn_link(row, view), row) for row in rows]
     agents = list(_agent_rows(session, spending)) if view.agent is None else []
     cells += [_row_cells(el("a", shorten(title, 80), href=view.links.agent(id_)), row) for id_, title, row in agents]
@@ -160,8 +181,10 @@ def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> 
             label = "copies, counted in other sessions" if spending.shared else "not in any turn or agent"
             cells.append((label, "", "", "", "", format_amount(rest)))
         total["amount"] = spending.total.amount
-    table = render_table("Context and cost by turn", _COLUMNS, cells, foot=_row_cells("Total", total))
-    return join((table, *(el("p", note, class_="note") for note in _table_notes(rows, spending, total)))), rows
+    table = render_table(
+        "Context and cost by turn", _COLUMNS, cells, foot=_row_cells("Total", total), hidden_caption=True
+    )
+    return join((table, *(el("p", note, class_="note") for note in _table_notes(rows, spending, total))))
 
 
 def _with_silent_turns(rows: list[dict[str, Any]], agent: Agent, anchor_prefix: str) -> list[dict[str, Any]]:

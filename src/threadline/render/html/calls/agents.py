@@ -10,7 +10,7 @@ from markupsafe import Markup
 from threadline.model.call_summary import text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import AgentResult, SendMessageResult, WorkflowResult
-from threadline.model.text import AGENT_TOOLS, count, extract_text, short_model_name
+from threadline.model.text import AGENT_TOOLS, count, extract_text, format_tokens, short_model_name
 from threadline.render.html.calls.components import (
     ToolView,
     code_block,
@@ -75,7 +75,7 @@ def _agent_facts(result: AgentResult | None) -> Iterator[str]:
     if result.total_tool_use_count is not None:
         yield count(result.total_tool_use_count, "call")
     if result.total_tokens is not None:
-        yield count(result.total_tokens, "token")
+        yield f"{format_tokens(result.total_tokens)} tokens"
     if result.was_interrupted:
         yield "interrupted"
     if result.worktree_path:

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from threadline.model.call_summary import FILE_TOOLS, change_tally, summarize_input
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import OtherResult, ToolResult
-from threadline.model.text import format_duration
+from threadline.model.text import format_duration, tool_label
 from threadline.render import OUTCOME_MARKS, Detail, shorten, visible
 from threadline.render.html.calls import agents, files, other, planning, search, shell
 from threadline.render.html.calls.components import ToolView, outcome_sentence, render_failure
@@ -37,19 +37,13 @@ def render_call(call: Call, scene: Scene, *below: Child) -> Markup:
     return el("div", folded, link, *below, class_="tool-call")
 
 
-def tool_name(name: str) -> str:
-    """The name of a tool; `server: tool` for a tool of an MCP server."""
-    server, _, tool = name.removeprefix("mcp__").partition("__")
-    return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
-
-
 def _summary_line(call: Call, scene: Scene) -> tuple[Markup, ...]:
     mark = OUTCOME_MARKS[call.outcome]
     full_text = summarize_input(call.tool, call.input)
     text = shorten(scene.relative_path(full_text) if call.tool in FILE_TOOLS else full_text, _MAX_SUMMARY)
     return (
         el("span", mark.sign, class_=f"outcome {call.outcome}", title=str(call.outcome)),
-        el("b", shorten(tool_name(call.tool), 60), class_="tool"),
+        el("b", shorten(tool_label(call.tool), 60), class_="tool"),
         el("code", text, class_="excerpt") if text else EMPTY,
         el("span", tally, class_="tally") if (tally := change_tally(call)) else EMPTY,
         el("span", str(call.outcome), class_="outcome-name") if call.outcome is not Outcome.OK else EMPTY,

@@ -1,0 +1,1 @@
+"""The commands about tokens, prices and amounts. Each module defines the command of its name."""

@@ -1,0 +1,1 @@
+"""The commands that show what is inside a session. Each module defines the command of its name."""

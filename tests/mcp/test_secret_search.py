@@ -1,0 +1,115 @@
+"""Secrets that only another line of a session reveals are removed from the first answer, however large it is."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.redact.credentials import password, seeded
+from tests.redact.structures import STRUCTURES
+from tests.transcripts import Pen, Writer, call, prompt, reply, transcript, write
+
+import threadline
+from threadline.mcp import Answers, SecretSearch, list_words, surroundings
+from threadline.redact import Settings
+
+SESSION = "5e551011-0000-4000-8000-00000000000a"
+SECRET = password(seeded(19))
+
+
+def search_of(*texts: str, path: Path, learn_at_once: int = 0) -> SecretSearch:
+    """A search of a transcript that contains these texts as replies."""
+    rows = transcript(prompt("Begin"), *map(reply, texts), pen=Pen(session=SESSION))
+    write(path, *rows)
+    return SecretSearch(Settings(), learn_at_once)
+
+
+def test_first_answer_about_a_large_session(tmp_path: Path) -> None:
+    """It contains hardly more of what another line reveals than an answer after a complete search.
+
+    Each of many structures names a password once; the last turn quotes the passwords without their names.
+    """
+    structures = STRUCTURES[::5]
+    secrets = [password(seeded(7000 + number)) for number in range(len(structures))]
+    parts: list[Writer] = [prompt("Begin")]
+    for number, (structure, secret) in enumerate(zip(structures, secrets, strict=True)):
+        text = structure.replace("{}", secret)
+        parts += [call("Bash", "look", f"number {number}"), (prompt, reply)[number % 2](text)]
+    parts += [prompt("Which ones?"), reply("\n".join(f"Try {secret} again." for secret in secrets))]
+    write(tmp_path / f"projects/-work-app/{SESSION}.jsonl", *transcript(*parts, pen=Pen(session=SESSION)))
+
+    def leaked(learn_at_once: int) -> set[str]:
+        answers = Answers(partial(threadline.open, tmp_path), None, Settings(), learn_at_once=learn_at_once)
+        turn = next(row.turns for row in answers.recent_sessions())
+        answer = answers.session(SESSION, turn=turn, max_tokens=20_000)
+        assert "Which ones?" in answer
+        assert "cut" not in answer
+        return {secret for secret in secrets if secret in answer}
+
+    assert len(leaked(0) - leaked(1 << 30)) <= len(secrets) * 0.01
+
+
+def test_words_that_could_be_secrets() -> None:
+    """Not the words of sentences, dates and ids; of paths and assignments only the parts that could be one."""
+    assert list_words(["It was decided on 2026-11-03, in README by Ann."]) == []
+    assert list_words([f"session {SESSION} of /home/ann/app"]) == []
+    assert list_words(["x=vK7-quiet-horse, (p@ssword)"]) == [b"vK7-quiet-horse", b"p@ssword"]
+    assert len(list_words(f"word{number}" for number in range(5000))) == 1000
+
+
+def test_surroundings() -> None:
+    """The text before and after the first occurrences of a word, without escapes. Frequent words end early."""
+    data = rb'{"text":"the password:\n\tvK7-quiet"}' + b"." * 2000 + b"caf\\u00e9 vK7-quiet" + b"word-1 " * 5000
+    first, second = surroundings(data, [b"vK7-quiet", b"word-1"])
+    assert first.startswith("{\nthe password:\n\tvK7-quiet\n")
+    assert "café vK7-quiet" in second
+    assert second.count("word-1") < 100
+
+
+def test_part_that_was_added(tmp_path: Path) -> None:
+    """Lines that were written after the search of a transcript are searched; also if a file was written again."""
+    path = tmp_path / f"projects/-work-app/{SESSION}.jsonl"
+    search = search_of("Nothing", path=path, learn_at_once=1 << 20)
+    search.learn_session([str(path)])
+    assert SECRET in search.redact(f"Try {SECRET}.")
+    with path.open("ab") as file:
+        file.write(path.read_bytes().splitlines(keepends=True)[-1].replace(b"Nothing", f"password = {SECRET}".encode()))
+    search.learn_words({str(path): [f"Try {SECRET}."]})
+    assert SECRET not in search.redact(f"Try {SECRET}.")
+    other = password(seeded(20))
+    write(path, *transcript(reply(f"password = {other}")))
+    search.learn_session([str(path)])
+    assert other not in search.redact(f"Try {other}.")
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_everything_is_searched_in_the_end(tmp_path: Path, end: str) -> None:
+    """In small steps, and the last line as well, if it is complete or not."""
+    path = tmp_path / f"projects/-work-app/{SESSION}.jsonl"
+    search = search_of(*("word " * 20_000 for _ in range(4)), f"password = {SECRET}", path=path)
+    path.write_bytes(path.read_bytes().rstrip(b"\n") + end.encode())
+    search.learn_session([str(path)])
+    steps = 1
+    while search.learn_more(0.001):
+        steps += 1
+    assert steps > 1
+    assert SECRET not in search.redact(f"Try {SECRET}.")
+    assert not search.learn_more()
+
+
+def test_files_that_are_gone(tmp_path: Path) -> None:
+    """A transcript that was deleted is not an error."""
+    search = SecretSearch(Settings(), 0)
+    search.learn_session([str(tmp_path / "gone.jsonl")])
+    search.learn_words({str(tmp_path / "gone.jsonl"): ["vK7-quiet-horse"]})
+    assert not search.learn_more()
+
+
+def test_without_redaction(tmp_path: Path) -> None:
+    """Nothing is read."""
+    search = SecretSearch(None, 0)
+    search.learn_session([str(tmp_path)])
+    search.learn_words({str(tmp_path): ["vK7-quiet-horse"]})
+    search.learn_lines([b"x"])
+    assert search.redact(SECRET) == SECRET

@@ -1,0 +1,90 @@
+"""Redacts secrets in hundreds of sentences, commands, files and outputs."""
+
+from __future__ import annotations
+
+import base64
+import string
+from random import Random
+from uuid import UUID
+
+from tests.redact.credentials import seeded
+from tests.redact.planted import letters, password
+from tests.redact.templates import COMMANDS, FILES, OUTPUTS, SENTENCES
+from tests.subtests import for_each
+
+from threadline.redact import SessionRedactor
+
+_ALPHANUMERIC = string.ascii_letters + string.digits
+_ALPHABETS = {
+    "alphanumeric": _ALPHANUMERIC,
+    "hex": "0123456789abcdef",
+    "upper": string.ascii_uppercase + string.digits,
+    "lower": string.ascii_lowercase + string.digits,
+    "url-safe": _ALPHANUMERIC + "-_",
+    "base64 digits": _ALPHANUMERIC + "+/",
+    "letters": string.ascii_lowercase,
+    "digits": string.digits,
+    "base32": string.ascii_uppercase + "234567",
+    "base58": "".join(sorted({*_ALPHANUMERIC} - {*"0OIl"})),
+}
+
+
+def value_of(kind: str, random: Random) -> str:
+    """A value of a kind: `password`, `signs`, `uuid`, `base64 BYTES`, or an alphabet and a length."""
+    if kind == "password":
+        return password(random)
+    if kind == "signs":
+        return "".join(random.choices(_ALPHANUMERIC, k=12)) + random.choice("!#%*+") + random.choice(_ALPHANUMERIC)
+    if kind == "uuid":
+        return str(UUID(int=random.getrandbits(128), version=4))
+    alphabet, _, length = kind.rpartition(" ")
+    if alphabet == "base64":
+        return base64.b64encode(random.randbytes(int(length))).decode()
+    if alphabet in {"letters", "digits"}:
+        return "".join(random.choices(_ALPHABETS[alphabet], k=int(length)))
+    return letters(random, int(length), _ALPHABETS[alphabet])
+
+
+def _leaks(name: str, arguments: dict[str, str], output: str, secret: str) -> bool:
+    """Whether the secret is in the redacted call of a tool or in its redacted result."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": name, "input": arguments}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": output}
+    records = [
+        {"type": "assistant", "message": {"role": "assistant", "content": [call]}},
+        {"type": "user", "message": {"role": "user", "content": [result]}},
+    ]
+    redactor = SessionRedactor()
+    redactor.learn_all(records)
+    return any(secret in str(redactor.redact(record)) for record in records)
+
+
+@for_each("text, kind", SENTENCES)
+def test_redacts_in_sentences(text: str, kind: str) -> None:
+    """A secret in a prompt is removed."""
+    secret = value_of(kind, seeded(len(text)))
+    record = {"type": "user", "message": {"role": "user", "content": text.replace("{}", secret)}}
+    redactor = SessionRedactor()
+    redactor.learn_all([record])
+    assert secret not in str(redactor.redact(record))
+
+
+@for_each("text, kind", COMMANDS)
+def test_redacts_in_commands(text: str, kind: str) -> None:
+    """A secret in a shell command is removed."""
+    secret = value_of(kind, seeded(len(text)))
+    assert not _leaks("Bash", {"command": text.replace("{}", secret)}, "ok", secret)
+
+
+@for_each("path, text, kind", FILES)
+def test_redacts_in_files(path: str, text: str, kind: str) -> None:
+    """A secret in a file is removed."""
+    secret = value_of(kind, seeded(len(text)))
+    content = text.replace("{}", secret)
+    assert not _leaks("Write", {"file_path": path, "content": content}, "File created", secret)
+
+
+@for_each("command, output, kind", OUTPUTS)
+def test_redacts_in_outputs(command: str, output: str, kind: str) -> None:
+    """A secret in the output of a command is removed."""
+    secret = value_of(kind, seeded(len(command + output)))
+    assert not _leaks("Bash", {"command": command}, output.replace("{}", secret), secret)
