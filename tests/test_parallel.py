@@ -1,4 +1,4 @@
-"""`fork_map` and `map_transcripts`: every task is done, and no worker is left behind."""
+"""`fork_map`, `spawn_map` and `map_transcripts`: every task is done, and no worker is left behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import active_children
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -16,9 +18,10 @@ from msgspec.structs import replace
 from tools.demo import write
 
 from threadline import parallel as crews
+from threadline.errors import Unreadable
 from threadline.find import homes, look
 from threadline.model.homes import Transcript
-from threadline.parallel import MAX_TASKS, fork_map, map_transcripts
+from threadline.parallel import MAX_TASKS, fork_map, map_transcripts, spawn_map
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +237,100 @@ def test_workers_end_with_their_parent(home: Path, tmp_path: Path) -> None:
     parent.stdout.close()
     survivors = [pid for pid in workers if is_alive_after_waiting(pid)]
     assert not survivors
+
+
+def die_at_first(number: int) -> int:
+    """A task whose first worker is killed."""
+    marker = Path(os.environ["THREADLINE_TEST_MARK"]) / str(number)
+    if number % 3 == 0 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return square(number)
+
+
+def die(_number: int) -> int:
+    """A task whose worker is always killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+class BadError(Exception):
+    """An error that can be pickled, but not unpickled."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(f"{name} {number}")
+
+
+def fail(number: int) -> int:
+    """A task that raises for every second number."""
+    if number == 2:
+        raise Unreadable("Two is not readable.")
+    if number == 4:
+        raise BadError("four", number)
+    return square(number)
+
+
+def test_new_processes_complete_every_task() -> None:
+    """Each task has one answer, however many workers there are."""
+    for workers in (1, 200):
+        numbers = range(5)
+        assert sorted(spawn_map(square, numbers, workers)) == [(number, square(number)) for number in numbers]
+    assert not active_children()
+
+
+def test_killed_new_process_loses_no_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task of a killed worker is done by its successor."""
+    monkeypatch.setenv("THREADLINE_TEST_MARK", str(tmp_path))
+    assert sorted(spawn_map(die_at_first, range(6), 2)) == [(number, square(number)) for number in range(6)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "3"]
+    assert not active_children()
+
+
+@pytest.mark.slow
+def test_new_processes_may_be_killed_at_any_time() -> None:
+    """While they start, between tasks and during tasks."""
+    for delay in (0.0, 0.005, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3):
+        others = {child.pid for child in active_children()}
+        done = Event()
+
+        def kill_new_children(delay: float = delay, others: set[int | None] = others, done: Event = done) -> None:
+            for _ in range(3):
+                done.wait(delay)
+                for child in active_children():
+                    if child.pid not in others:
+                        child.kill()
+
+        killer = Thread(target=kill_new_children)
+        killer.start()
+        try:
+            assert sorted(spawn_map(square, range(30), 2)) == [(number, square(number)) for number in range(30)]
+        finally:
+            done.set()
+            killer.join()
+
+
+@pytest.mark.slow
+def test_task_that_kills_every_worker_is_given_up() -> None:
+    """It does not run for ever, and the message says what may help."""
+    with pytest.raises(Unreadable, match="--jobs 1"):
+        list(spawn_map(die, range(2), 2))
+    assert not active_children()
+
+
+@pytest.mark.parametrize(("number", "error"), [(2, Unreadable), (4, RuntimeError)])
+def test_errors_of_new_processes_are_raised(number: int, error: type[Exception]) -> None:
+    """Also those that cannot be sent: their text is. No worker is left behind."""
+    with pytest.raises(error, match=r"Two is not readable|BadError: four 4"):
+        list(spawn_map(fail, [number], 1))
+    assert not active_children()
+
+
+def test_new_processes_end_with_the_caller() -> None:
+    """A caller that stops early leaves no process behind."""
+    answers = spawn_map(square, range(1000), 2)
+    next(answers)
+    answers.close()
+    assert not active_children()
 
 
 def open_files() -> list[str]:

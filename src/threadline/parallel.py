@@ -1,9 +1,12 @@
-"""Map a function over transcripts or tasks with forked worker processes.
+"""Map a function over transcripts or tasks with worker processes.
 
-The parent and its forks take task numbers from one pipe until it is empty. The system gives each number to one reader
-only, so nobody waits for anybody. A worker sends its answers through a pipe of its own. Tasks of a worker that dies,
-and tasks whose numbers did not fit into the pipe, are done by the parent at the end. If the system gives no more
-pipes or forks, fewer processes work.
+`map_transcripts` and `fork_map` fork. The parent and its forks take task numbers from one pipe until it is empty. The
+system gives each number to one reader only, so nobody waits for anybody. A worker sends its answers through a pipe of
+its own. Tasks of a worker that dies, and tasks whose numbers did not fit into the pipe, are done by the parent at the
+end. If the system gives no more pipes or forks, fewer processes work.
+
+`spawn_map` starts new processes, for a parent that has threads and must not fork. Each worker has a pipe of its own, by
+which it gets one task after the other. No lock is shared, so a worker can be killed at any point.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import os
 import pickle
 import select
 import signal
+import sys
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -20,7 +25,13 @@ from queue import SimpleQueue
 from struct import Struct
 from threading import Condition, Thread, active_count
 from time import sleep
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+
+from threadline.errors import Unreadable
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnContext
 
 Result = TypeVar("Result")
 
@@ -205,17 +216,14 @@ def _start_workers(
     numbers: int,
 ) -> None:
     """Start `count` workers, or as many as the system allows."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     for _ in range(count):
         try:
             # Ctrl-C reaches every process of the terminal. A worker ignores it from the start: the parent ends it. And
             # it must not arrive between the fork and the list by which the parent ends its workers.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            workers.append(_Worker(function, tasks, numbers))
+            with _delayed_interrupts():
+                workers.append(_Worker(function, tasks, numbers))
         except OSError:
             return
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Worker:
@@ -335,3 +343,138 @@ def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         sleep(_PARENT_CHECK_SECONDS)
     os._exit(1)
+
+
+_MAX_DEATHS = 5
+"""A task whose worker dies this often is not tried again."""
+
+
+def spawn_map(
+    function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
+) -> Generator[tuple[Task, Answer], None, None]:
+    """The function's answer for every task, in no particular order, from `workers` new processes.
+
+    The function, the tasks and the answers must be picklable. If a worker dies, another one gets its task. What the
+    function raises is raised here; tasks that are running then are finished first.
+
+    Raises:
+        Unreadable: a task's worker died again and again.
+    """
+    from multiprocessing import get_context  # noqa: PLC0415 - slow to import, and most commands never need it
+    from multiprocessing.connection import wait  # noqa: PLC0415 - the same
+
+    context = get_context("spawn")
+    waiting = deque(range(len(tasks)))
+    deaths = Counter[int]()
+    started: list[_SpawnedWorker] = []
+    busy: dict[Any, tuple[_SpawnedWorker, int]] = {}
+    try:
+        idle = [_SpawnedWorker(context, function, started) for _ in range(min(workers, len(tasks)))]
+        while waiting or busy:
+            while waiting and idle:
+                worker, number = idle.pop(), waiting.popleft()
+                worker.send(tasks[number])
+                busy[worker.connection] = worker, number
+            for connection in wait(list(busy)):
+                worker, number = busy.pop(connection)
+                try:
+                    answer = worker.receive()
+                except _WorkerDied:
+                    deaths[number] += 1
+                    if deaths[number] == _MAX_DEATHS:
+                        raise Unreadable(
+                            "Worker processes were killed again and again, perhaps for want of memory. "
+                            "Use fewer: --jobs 1."
+                        ) from None
+                    waiting.append(number)
+                    worker = _SpawnedWorker(context, function, started)
+                else:
+                    yield tasks[number], answer
+                idle.append(worker)
+    finally:
+        for worker in started:
+            worker.connection.close()
+        for worker in started:
+            worker.join()
+
+
+class _WorkerDied(Exception):
+    """A worker ended without an answer."""
+
+
+class _SpawnedWorker:
+    """A new process that does one task after the other, as the parent sees it."""
+
+    def __init__(self, context: SpawnContext, function: Callable[[Any], Any], started: list[_SpawnedWorker]) -> None:
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_spawned_main, args=(function, theirs), daemon=True)
+        started.append(self)  # before Ctrl-C can arrive
+        if sys.platform != "win32":
+            from multiprocessing.resource_tracker import ensure_running  # noqa: PLC0415 - not on every system
+
+            ensure_running()  # the first start would do it, and stop the delay of interrupts
+        with _delayed_interrupts():
+            self._process.start()
+        theirs.close()
+
+    def send(self, task: object) -> None:
+        """Give the worker a task. If it has died, `receive` will say so."""
+        with suppress(OSError):
+            self.connection.send(task)
+
+    def receive(self) -> Any:
+        """The answer to the task.
+
+        Raises:
+            _WorkerDied: there will be none.
+        """
+        try:
+            answer, error = self.connection.recv()
+        except (EOFError, OSError):
+            raise _WorkerDied from None
+        if error is not None:
+            raise error
+        return answer
+
+    def join(self) -> None:
+        """Wait until the running task and the process have ended."""
+        if self._process.pid is not None:
+            self._process.join()
+
+
+def _spawned_main(function: Callable[[Any], Any], connection: Connection[Any, Any]) -> None:
+    """Runs in a new process: do tasks until the parent closes the pipe or is gone."""
+    if sys.platform != "win32":
+        # Ctrl-C ends this process at once. The parent reports what happened.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    with suppress(EOFError, OSError):
+        while True:
+            task = connection.recv()
+            try:
+                reply = pickle.dumps((function(task), None))
+            except Exception as error:  # noqa: BLE001 - raised again in the parent
+                reply = pickle.dumps((None, _picklable(error)))
+            connection.send_bytes(reply)
+
+
+def _picklable(error: Exception) -> Exception:
+    """The exception, or one with its text if it cannot be pickled."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    except Exception:  # noqa: BLE001 - whatever its class does
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+@contextmanager
+def _delayed_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C. Processes that are started here delay it too, until they can end without a traceback."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from decimal import Decimal
 from importlib import import_module
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -192,21 +191,15 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, lake: Bucket, monkeypatch
     build_lake(reference, jobs=1)
     monkeypatch.setattr("threadline.lake.build.TASK_BYTES", 1)
     monkeypatch.setattr("threadline.lake.build._INLINE_BYTES", 0)
-    killed: list[int] = []
+    killed: list[int | None] = []
 
-    class KillingPool(ProcessPoolExecutor):
-        """Kills its first worker."""
+    def kill_all_once(_size: int) -> None:
+        for worker in active_children() if not killed else ():
+            killed.append(worker.pid)
+            worker.kill()
 
-        def submit(self, *arguments: Any, **options: Any) -> Any:
-            future = super().submit(*arguments, **options)
-            if not killed:
-                killed.append(next(iter(self._processes)))
-                os.kill(killed[0], signal.SIGKILL)
-            return future
-
-    monkeypatch.setattr("threadline.lake.build.ProcessPoolExecutor", KillingPool)
-    assert build_lake(lake, jobs=2).sessions == 4
-    assert killed
+    assert build_lake(lake, jobs=2, progress=kill_all_once).sessions == 4
+    assert len(killed) == 2
     assert snapshot(lake) == snapshot(reference)
 
 

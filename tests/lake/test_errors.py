@@ -169,11 +169,11 @@ def test_a_build_that_is_interrupted(cli: CliRunner, lake: Bucket) -> None:
     script = (
         "import sys; from threadline.lake import build; from threadline.cli import main\n"
         "build.TASK_BYTES, build._INLINE_BYTES = 1, 0\n"
-        "submit, pool = build.ProcessPoolExecutor.submit, build.ProcessPoolExecutor\n"
-        "def report(self, *arguments):\n"
+        "from multiprocessing.context import SpawnProcess; start = SpawnProcess.start\n"
+        "def report(self):\n"
+        "    start(self)\n"
         "    print('started', flush=True)\n"
-        "    return submit(self, *arguments)\n"
-        "pool.submit = report; main()"
+        "SpawnProcess.start = report; main()"
     )
     command = [sys.executable, "-c", script, "lake", "build", lake.uri]
     environment = {**os.environ, "PYTHONPATH": SOURCE}

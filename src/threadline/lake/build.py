@@ -12,14 +12,9 @@ have threadline installed, and `sail` such a server inside this process.
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
 from datetime import date
-from multiprocessing import active_children, get_context
+from functools import partial
 from time import time
 from typing import Any
 
@@ -75,7 +70,7 @@ from threadline.lake.tables import (
 from threadline.lake.titles import has_summaries, summarized_entries, update_titles
 from threadline.model.tables import import_library
 from threadline.model.text import join_some
-from threadline.parallel import relaxed_gc
+from threadline.parallel import relaxed_gc, spawn_map
 from threadline.storage import Bucket
 
 LOCAL, SAIL = "local", "sail"
@@ -433,58 +428,10 @@ def _run_locally(
             yield from run_task(bucket, task)
             progress(task.size)
         return
-    waiting = {task.id: task for task in tasks}
-    for _attempt in range(_MAX_ATTEMPTS):
-        # A killed worker breaks the pool, and the tasks of the others are lost, too.
-        with suppress(BrokenProcessPool):
-            yield from _run_in_pool(bucket, waiting, workers, progress)
-        if not waiting:
-            return
-    raise Unreadable("Worker processes were killed again and again, perhaps for want of memory. Use fewer: --jobs 1.")
-
-
-def _run_in_pool(
-    bucket: Bucket, waiting: dict[str, Task], workers: int, progress: Callable[[int], None]
-) -> Iterator[NewFile]:
-    """Run tasks in worker processes, and remove each from `waiting` when it is done."""
-    others = set(active_children())
     # Not forked: the storage client has threads.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_quietly) as pool:
-        try:
-            with _holding_interrupts():
-                futures = {pool.submit(run_task, bucket, task): task for task in waiting.values()}
-            for future in as_completed(futures):
-                yield from future.result()
-                progress(futures[future].size)
-                del waiting[futures[future].id]
-        except BrokenProcessPool:
-            # A broken pool ends its workers, but not one that was just starting, and then waits for it forever.
-            for worker in set(active_children()) - others:
-                worker.kill()
-            raise
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # only tasks that run are waited for
-            raise
-
-
-@contextmanager
-def _holding_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C. Processes that are started here do so until `_end_quietly`: a traceback of each helps nobody."""
-    if sys.platform == "win32":
-        yield
-        return
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _end_quietly() -> None:
-    """Let Ctrl-C end this process at once. The one that started it reports what happened."""
-    if sys.platform != "win32":
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for task, files in spawn_map(partial(run_task, bucket), tasks, workers):
+        yield from files
+        progress(task.size)
 
 
 @reports_storage_errors
