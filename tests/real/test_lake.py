@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import shutil
@@ -46,6 +47,7 @@ def test_five_homes_have_the_figures_of_one_machine(tmp_path: Path, monkeypatch:
     pytest.importorskip("pysail", reason="needs the extra lake-test")
     if newest() is None:
         pytest.skip("needs claude-agent-sdk, which contains Claude Code")
+    faulthandler.cancel_dump_traceback_later()  # takes longer than other tests may
     homes = _make_homes(tmp_path / "homes")
     uri = "s3://team-bucket/lake"
     with loopback_s3(monkeypatch, "team-bucket"), spark_cluster(home, tmp_path / "spark") as cluster:
