@@ -101,7 +101,6 @@ def annotate_session(
     starred: bool | None = None,
     tags: Iterable[str] | None = None,
     note: str | None = None,
-    path: Path | None = None,
 ) -> Annotation:
     """Change what is noted about a session, and return it. None leaves a part as it is.
 
@@ -117,7 +116,7 @@ def annotate_session(
         changes["tags"] = _check_tags(tags)
     if note is not None:
         changes["note"] = _check_text(note, "note", MAX_NOTE)
-    with _changing(path or annotations_file()) as file:
+    with _changing(annotations_file()) as file:
         sessions = dict(file.annotations.sessions)
         annotation = replace(sessions.pop(session, NO_ANNOTATION), **changes, changed=datetime.now(UTC))
         if not annotation.is_empty:
@@ -126,7 +125,7 @@ def annotate_session(
     return annotation
 
 
-def save_search(name: str, address: str, path: Path | None = None) -> SavedSearch:
+def save_search(name: str, address: str) -> SavedSearch:
     """Save a search under a name. One with the same name is replaced.
 
     Raises:
@@ -140,7 +139,7 @@ def save_search(name: str, address: str, path: Path | None = None) -> SavedSearc
     if len(address) > MAX_ADDRESS or address.partition("?")[0] not in _PAGES or _CONTROL.search(address):
         raise BadQuery(f"Only addresses of these pages can be saved: {', '.join(_PAGES)}.")
     search = SavedSearch(name, address)
-    with _changing(path or annotations_file()) as file:
+    with _changing(annotations_file()) as file:
         others = [other for other in file.annotations.searches if other.name != name]
         if len(others) >= _MAX_SEARCHES:
             raise BadQuery(f"At most {_MAX_SEARCHES} searches can be saved. Remove one first.")
@@ -148,7 +147,7 @@ def save_search(name: str, address: str, path: Path | None = None) -> SavedSearc
     return search
 
 
-def remove_search(name: str, path: Path | None = None) -> None:
+def remove_search(name: str) -> None:
     """Remove a saved search.
 
     Raises:
@@ -156,7 +155,7 @@ def remove_search(name: str, path: Path | None = None) -> None:
         IndexBusy: another process is changing the file.
         Unreadable: the file cannot be read or written.
     """
-    with _changing(path or annotations_file()) as file:
+    with _changing(annotations_file()) as file:
         others = tuple(other for other in file.annotations.searches if other.name != name)
         if len(others) == len(file.annotations.searches):
             raise NotFound(f"There is no saved search {name!r}.")

@@ -152,9 +152,9 @@ def open_transcript(path: StrPath, *, home: StrPath | None = None) -> int:
 
 
 @contextmanager
-def opened_in_home(path: StrPath, *, home: StrPath | None = None) -> Iterator[int]:
+def opened_in_home(path: StrPath) -> Iterator[int]:
     """Open a file of a home for the duration of a `with` block; raises what `open_in_home` raises."""
-    descriptor = open_in_home(path, home=home)
+    descriptor = open_in_home(path)
     try:
         yield descriptor
     finally:

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 from tests.real.client import API, SHARED, newest, play, start_client
+from tests.thread.read_checks import Explanation, check_reads
 
 import threadline
 from threadline.find import homes, look
 from threadline.model.homes import TranscriptKind
 from threadline.model.state import ProofLevel
 from threadline.thread import Requests, difference, state_at
-from threadline.thread.state import check_reads
-from threadline.thread.state.replay import Explanation
 
 HOME = SHARED / "corpus/home"
 NEWEST = newest() if API.exists() else None

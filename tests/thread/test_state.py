@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.subtests import for_each
+from tests.thread.read_checks import Explanation, check_reads
 from tests.thread.state_rows import edit_call, hunks, place_at_line, read_call, session_of, write_call
 from tests.transcripts import Part, call, chain, meta, prompt, reply
 
@@ -20,8 +21,7 @@ from threadline.errors import NotFound
 from threadline.model.session import Session
 from threadline.model.state import EvidenceKind, FileState, ProofLevel, State
 from threadline.thread import difference, parse_numbered_lines, state_at
-from threadline.thread.state import check_reads
-from threadline.thread.state.replay import Explanation, unified_text
+from threadline.thread.state.replay import unified_text
 
 A = "/work/app/a.py"
 B = "/work/app/b.py"

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     )
     from threadline.account.turn_costs import TurnTable, cost_by_turn
     from threadline.account.windows import (
-        WINDOW_HOURS,
         active_window,
         append_window,
         split_into_windows,
@@ -79,6 +78,6 @@ __getattr__ = lazy_exports(
             "rows_from_counts",
         ],
         "turn_costs": ["TurnTable", "cost_by_turn"],
-        "windows": ["WINDOW_HOURS", "active_window", "append_window", "split_into_windows", "sum_of", "window_limit"],
+        "windows": ["active_window", "append_window", "split_into_windows", "sum_of", "window_limit"],
     },
 )

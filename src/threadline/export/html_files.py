@@ -98,9 +98,7 @@ def _draw_sections(renderer: ConversationRenderer) -> Iterator[Markup]:
     yield renderer.unlinked_agents()
 
 
-def render_document(
-    title: str, main: Child, *, kind: str, top: Child = EMPTY, head: Child = EMPTY, script: str = ""
-) -> str:
+def render_document(title: str, main: Child, *, kind: str, top: Child = EMPTY, script: str = "") -> str:
     """Render a document with its stylesheet and policy. `script` is the hash of the only script that may run."""
     policy = f"default-src 'none'; style-src '{stylesheet_hash()}'; img-src data:; base-uri 'none'; form-action 'none'"
     head_elements = (
@@ -112,7 +110,6 @@ def render_document(
         el("meta", name_="referrer", content="no-referrer"),
         el("meta", name_="generator", content="threadline"),
         Markup(f"<style>{stylesheet()}</style>"),  # noqa: S704 - our own files; a test checks that they contain no `</`
-        head,
     )
     return _strip_server_attributes(str(render_page(title, main, kind=kind, head=head_elements, top=top))) + "\n"
 

@@ -284,7 +284,7 @@ class PackReader:
 
 FRAME_SIZE, PACK_SIZE, ENCRYPTED_PACK_SIZE = 16 * 1024 * 1024, 256 * 1024 * 1024, 32 * 1024 * 1024
 """How many bytes a frame holds, and how large a pack grows. Encrypted packs are smaller: they are only read whole."""
-COMPRESSION_LEVEL = 9
+_ZSTD_LEVEL = 9
 SMALL_FRAME_SIZE = 256 * 1024
 """A smaller frame is compressed with the dictionary, because it is too short to compress well without it."""
 
@@ -308,7 +308,6 @@ class PackWriter:
         *,
         jobs: int = 2,
         dictionary: bytes | None = None,
-        level: int = COMPRESSION_LEVEL,
     ) -> None:
         self.finished: list[Path] = []
         self.tables: dict[str, bytes] = {}
@@ -316,7 +315,6 @@ class PackWriter:
         self._store = store
         self._owner = owner
         self._jobs = jobs
-        self._level = level
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="keep")
         self._compressing: deque[tuple[Frame, Future[bytes]]] = deque()
         """Frames that are being compressed, whose offset is not known yet."""
@@ -385,12 +383,12 @@ class PackWriter:
     def _compress(self, data: bytes, dictionary: bytes | None) -> bytes:
         if dictionary is not None:
             zstd_dictionary = zstandard.ZstdCompressionDict(dictionary)
-            compressor = zstandard.ZstdCompressor(level=self._level, dict_data=zstd_dictionary, write_checksum=True)
+            compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, dict_data=zstd_dictionary, write_checksum=True)
             return compressor.compress(data)
         # The window is the whole frame: sessions repeat what they read an hour ago. Long-distance matching on top of
         # that was measured to be slower by a quarter, and to compress worse.
         parameters = zstandard.ZstdCompressionParameters.from_level(
-            self._level, source_size=len(data), window_log=24, write_checksum=True
+            _ZSTD_LEVEL, source_size=len(data), window_log=24, write_checksum=True
         )
         return zstandard.ZstdCompressor(compression_params=parameters).compress(data)
 

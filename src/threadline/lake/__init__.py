@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from threadline.lake.erase import ForgetResult, all_sources, forget_sources, select_sources
     from threadline.lake.push import PolicyNotAccepted, PushOptions, PushResult, default_person, push_sessions
     from threadline.lake.queries import (
-        LAKE_KEYS,
         LakeUsage,
         TextSearch,
         check_encoding,
@@ -80,7 +79,6 @@ __getattr__ = lazy_exports(
         "erase": ["ForgetResult", "all_sources", "forget_sources", "select_sources"],
         "push": ["PolicyNotAccepted", "PushOptions", "PushResult", "default_person", "push_sessions"],
         "queries": [
-            "LAKE_KEYS",
             "LakeUsage",
             "TextSearch",
             "check_encoding",

@@ -33,7 +33,7 @@ TEAMS_FILE = "teams.toml"
 _TOKEN = re.compile(r"(?<![^\x00-\x7f])(?<![a-z0-9])[a-z0-9]+(?![a-z0-9])(?![^\x00-\x7f])")
 _WORDS = re.compile(r'"([^"]+)"|(\S+)')
 _NO_WORD = r"[^a-z0-9\x{80}-\x{10FFFF}]"
-LAKE_KEYS = {"person": "who pushed the transcript", "team": "the team of that person"}
+_LAKE_KEYS = {"person": "who pushed the transcript", "team": "the team of that person"}
 """Keys of `lake usage --by` that a lake adds."""
 
 
@@ -82,7 +82,7 @@ def check_keys(names: Iterable[str]) -> None:
     Raises:
         BadQuery: one is unknown.
     """
-    choices = (*LAKE_KEYS, *KEY_DESCRIPTIONS)
+    choices = (*_LAKE_KEYS, *KEY_DESCRIPTIONS)
     for name in names:
         if name not in choices:
             raise BadQuery(f"Unknown key {name!r}. Group by {', '.join(choices)}.")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         session_failures,
     )
     from threadline.reports.history import PromptFilter, PromptHistory, TypedPrompt
-    from threadline.reports.ledger import AgentTypes, build_ledger, read_ledger
+    from threadline.reports.ledger import build_ledger, read_ledger
     from threadline.reports.prompts import PromptList, SessionPrompt, find_prompts
     from threadline.reports.receipts import (
         ReceiptQuery,
@@ -73,7 +73,7 @@ __getattr__ = lazy_exports(
         "doctor": ["Examination", "UnlistedCount", "count_unlisted", "examine_homes"],
         "failures": ["FAILURES", "Failure", "FailureFilter", "FailureList", "find_failures", "session_failures"],
         "history": ["PromptFilter", "PromptHistory", "TypedPrompt"],
-        "ledger": ["AgentTypes", "build_ledger", "read_ledger"],
+        "ledger": ["build_ledger", "read_ledger"],
         "prompts": ["PromptList", "SessionPrompt", "find_prompts"],
         "receipts": [
             "ReceiptQuery",

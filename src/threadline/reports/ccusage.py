@@ -134,12 +134,9 @@ def _as_float(amount: Decimal | None) -> float:
     return float(amount) if amount is not None else 0.0
 
 
-def ccusage_blocks(
-    windows: Sequence[UsageWindow], *, order: Literal["asc", "desc"] = "asc", limit: WindowLimit | None = None
-) -> Json:
+def ccusage_blocks(windows: Sequence[UsageWindow], *, limit: WindowLimit | None = None) -> Json:
     """Return windows as `ccusage blocks --json` prints them; with a limit, the active one's status towards it."""
-    rows = [_block_row(window, limit) for window in windows]
-    return {"blocks": rows[::-1] if order == "desc" else rows}
+    return {"blocks": [_block_row(window, limit) for window in windows]}
 
 
 def _block_row(window: UsageWindow, limit: WindowLimit | None) -> Json:

@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from threadline.thread.state.replay import difference, state_at
     from threadline.thread.threads import build_history, find_compactions
     from threadline.thread.titles import (
-        can_give_title,
         can_summary_replace,
         session_tag,
         session_title,
@@ -147,7 +146,6 @@ __getattr__ = lazy_exports(
         "state.replay": ["difference", "state_at"],
         "threads": ["build_history", "find_compactions"],
         "titles": [
-            "can_give_title",
             "can_summary_replace",
             "session_tag",
             "session_title",

@@ -59,7 +59,7 @@ def title_from_parts(entries: Iterable[Entry], titles: Iterable[Entry]) -> Title
     candidates: list[Entry] = []
     is_spoken = False
     while batch := list(islice(rest, _BATCH)):
-        candidates += (entry for entry in batch if can_give_title(entry))
+        candidates += (entry for entry in batch if _can_give_title(entry))
         is_spoken = is_spoken or any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in batch)
         entry_titles, act_titles = _title_candidates([*candidates, *found], find_acts(candidates))
         title = choose_title(entry_titles, act_titles)
@@ -94,7 +94,7 @@ def _own_summaries(entries: list[Entry]) -> list[SummaryRef]:
     ]
 
 
-def can_give_title(entry: Entry) -> bool:
+def _can_give_title(entry: Entry) -> bool:
     """Whether a title can come from an entry: bookkeeping, and what a person typed in the main conversation."""
     if not isinstance(entry, ChainEntry):
         return True

@@ -33,10 +33,10 @@ class _FollowedFile:
 
     __slots__ = ("backlog", "is_recent", "tail", "transcript")
 
-    def __init__(self, transcript: Transcript, tail: TranscriptTail, backlog: int = 0) -> None:
+    def __init__(self, transcript: Transcript, tail: TranscriptTail) -> None:
         self.transcript = transcript
         self.tail = tail
-        self.backlog = backlog
+        self.backlog = 0
         self.is_recent = False
 
 

@@ -34,28 +34,26 @@ _Value = TypeVar("_Value")
 class DuckdbAnswer:
     """The rows of a query as they come. Names in `columns` are unique. `schema_command` shows the tables."""
 
-    def __init__(  # noqa: PLR0917 - used here only
+    def __init__(
         self,
         connection: Any,
         query: str,
         seconds: float,
         worker: Executor,
-        parameters: Sequence[Any] = (),
-        schema_command: str = _SCHEMA_COMMAND,
+        schema_command: str,
     ) -> None:
         self._schema_command = schema_command
         self._connection = connection
         self._query = query
-        self._parameters = list(parameters)
         self._left = self._timeout = seconds
         self._worker = worker
         self._error = import_library("duckdb", "duckdb").Error
         self._check()
-        self._relation = self._run(lambda: connection.sql(query, params=self._parameters or None))
+        self._relation = self._run(lambda: connection.sql(query))
         self.columns = unique_names(self._relation.columns)
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
-        self._run(lambda: self._connection.execute(self._query, self._parameters))
+        self._run(lambda: self._connection.execute(self._query))
         while rows := self._run(lambda: self._connection.fetchmany(_FETCH_ROWS)):
             yield from rows
 
@@ -157,13 +155,10 @@ def query_parquet(
     files: Mapping[str, Sequence[Path]],
     query: str,
     seconds: float,
-    parameters: Sequence[Any] = (),
     *,
     schema_command: str = _SCHEMA_COMMAND,
 ) -> Iterator[DuckdbAnswer]:
-    """Run a query in DuckDB, over tables in Parquet files. `parameters` are the values of its question marks.
-
-    Messages name `schema_command`, which shows the tables.
+    """Run a query in DuckDB, over tables in Parquet files. Messages name `schema_command`, which shows the tables.
 
     Raises:
         BadQuery: the query is invalid, not read-only, or takes too long or too much memory.
@@ -176,7 +171,7 @@ def query_parquet(
         ThreadPoolExecutor(1) as worker,
     ):
         try:
-            yield DuckdbAnswer(connection, query, seconds, worker, parameters, schema_command)
+            yield DuckdbAnswer(connection, query, seconds, worker, schema_command)
         finally:
             # Otherwise it would wait for rows that nobody reads.
             connection.interrupt()

@@ -75,8 +75,8 @@ class WasteList(Listing[Waste]):
     noun = "finding"
     html_columns = ("amount", "tokens", "detector", "label", "session")
 
-    def __init__(self, rows: Iterable[Waste] = (), total: Decimal = Decimal(0), more: int | None = 0) -> None:
-        super().__init__(rows, more)
+    def __init__(self, rows: Iterable[Waste] = (), total: Decimal = Decimal(0)) -> None:
+        super().__init__(rows)
         self.total = total
 
 

@@ -288,9 +288,7 @@ class DayActivity(Struct, frozen=True):
     description: str
 
 
-def activity_calendar(
-    days: Mapping[date, DayActivity], last: date, *, link_of: Callable[[date], str | None], what: str = "Activity"
-) -> Markup:
+def activity_calendar(days: Mapping[date, DayActivity], last: date, *, link_of: Callable[[date], str | None]) -> Markup:
     """A calendar of the year up to a day, with a table. Days with activity are links."""
     monday = last - timedelta(days=last.weekday()) - timedelta(weeks=_WEEKS - 1)
     shown = {day: activity for day, activity in days.items() if monday <= day <= last and activity.value > 0}
@@ -303,7 +301,7 @@ def activity_calendar(
     description = f"{count(len(shown), 'active day')} in the {(last - monday).days + 1} days up to {last.isoformat()}."
     drawn = chart(
         "calendar",
-        f"{what} by day",
+        "Activity by day",
         description,
         labels,
         cells,
@@ -313,7 +311,7 @@ def activity_calendar(
         linked=True,
     )
     rows = [[_day_link(day, link_of), activity.description] for day, activity in sorted(shown.items(), reverse=True)]
-    twin = render_table(f"{what} by day", (Column("Day", "when"), Column("Activity")), rows)
+    twin = render_table("Activity by day", (Column("Day", "when"), Column("Activity")), rows)
     return join((drawn, folded_table("View as table", twin)))
 
 
@@ -424,6 +422,7 @@ def _describe_hours(counts: Mapping[tuple[int, int], int], unit: str) -> str:
     return f"Busiest: {_LONG_WEEKDAYS[busiest[0]]} {busiest[1]:02}:00, {counts[busiest]:,} {unit}."
 
 
+_STEP_COUNT = 4
 _STEPS = (1, 2, 2.5, 5, 10)
 _NEARLY_ZERO = 1e-9
 _NEARLY_ONE = 1 - 1e-9
@@ -431,15 +430,15 @@ SHADES = 4
 """The number of shades, not counting the one for zero."""
 
 
-def ticks(most: float, about: int = 4) -> list[float]:
-    """Round numbers from 0 to at least `most`, in about `about` steps.
+def ticks(most: float) -> list[float]:
+    """Round numbers from 0 to at least `most`, in about four steps.
 
     >>> ticks(37), ticks(0)
     ([0.0, 10.0, 20.0, 30.0, 40.0], [0.0, 1.0])
     """
     if most < _NEARLY_ZERO:
         return [0.0, 1.0]
-    rough = most / about
+    rough = most / _STEP_COUNT
     power = 10.0 ** floor(log10(rough))
     step = next(step_size * power for step_size in _STEPS if step_size * power >= rough * _NEARLY_ONE)
     number = 1

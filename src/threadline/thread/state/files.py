@@ -12,12 +12,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from msgspec import Struct
-
 from threadline.model.attachments import EditedTextFile, FileAttachment
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AttachmentEntry, ChainEntry, UserEntry
-from threadline.model.places import AgentId, Place
+from threadline.model.places import AgentId
 from threadline.model.results import (
     EditResult,
     MultiEditResult,
@@ -39,9 +37,6 @@ from threadline.thread.state.tracked_file import ChangeObserver, NameMentions, T
 BackupReader = Callable[[str], bytes | None]
 """Returns the bytes of a backup by its file name under `file-history/<session>/`, or None if it is gone."""
 
-ReadObserver = Callable[[TrackedFile, ReadFile, ReplayEvent], None]
-"""Called with each text that was read, and what was known about the file before."""
-
 _SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 _EDIT_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 # The tool's message for a file that changed since the session read it.
@@ -51,23 +46,17 @@ _SHELL_INPUT_TAG = "<bash-input>"
 _NOT_RUN = frozenset({Outcome.DENIED, Outcome.PENDING})
 
 
-class PossibleChange(Struct, frozen=True):
-    """Something that ran and may have changed any file: a command with its text, or a hook."""
-
-    place: Place
-    how: EvidenceKind
-    command: str = ""
-
-
 class TrackedFiles:
-    """The files of a session, replayed event by event."""
+    """The files of a session, replayed event by event.
+
+    `command_count` is how many commands and hooks have run that may have changed any file.
+    """
 
     def __init__(
         self,
         backup: BackupReader | None = None,
         *,
         agents: frozenset[AgentId] = frozenset(),
-        watch: ReadObserver | None = None,
         observe: Callable[[str], ChangeObserver | None] | None = None,
         make_file: Callable[[str, NameMentions], TrackedFile] | None = None,
     ) -> None:
@@ -79,14 +68,13 @@ class TrackedFiles:
         self._by_name: dict[str, NameMentions] = {}
         self._backup = backup
         self._agents = agents
-        self._watch = watch
         self._observe = observe
         self._make_file = make_file
         self._hooked: dict[str, ReplayEvent] = {}
         self._changed_by: dict[str, TrackedFile] = {}
         self._cwd: str | None = None
         self._root: str | None = None
-        self.log: list[PossibleChange] = []
+        self.command_count = 0
 
     def apply_event(self, event: ReplayEvent) -> None:
         """Apply the next event."""
@@ -105,11 +93,6 @@ class TrackedFiles:
             self._apply_attachment(event, entry)
         elif isinstance(entry, UserEntry) and entry.text.startswith(_SHELL_INPUT_TAG):
             self._record_command(entry.text, event)
-
-    @property
-    def command_count(self) -> int:
-        """How many commands and hooks have run that may have changed any file."""
-        return len(self.log)
 
     def states(self) -> dict[str, FileState]:
         """Return the state of each file, in the order of first mention."""
@@ -218,8 +201,6 @@ class TrackedFiles:
         elif result.type != "text" or file.content is None:
             tracked.evidence.append(evidence)  # an image or a notebook: read, but not as text
         else:
-            if self._watch is not None:
-                self._watch(tracked, file, event)
             self._read_text(tracked, file, evidence)
 
     def _read_text(self, tracked: TrackedFile, file: ReadFile, evidence: Evidence) -> None:
@@ -301,18 +282,18 @@ class TrackedFiles:
     def _apply_hook(self, hook: HookRun, event: ReplayEvent) -> None:
         """Apply a hook, which may change what was just written. Its row may come before or after the result's."""
         if hook.event == _AFTER_TURN_EVENT:
-            self.log.append(PossibleChange(event.entry.place, EvidenceKind.HOOK))
+            self.command_count += 1
         elif hook.event == _AFTER_CALL_EVENT and hook.call is not None:
             file = self._changed_by.get(hook.call)
             if file is None:
                 self._hooked[hook.call] = event
             else:
-                self.log.append(PossibleChange(event.entry.place, EvidenceKind.HOOK))
+                self.command_count += 1
                 file.add_doubt(_evidence(event, EvidenceKind.HOOK))
 
     def _record_command(self, command: str, event: ReplayEvent) -> None:
         """Note something that may have changed any file. Files that it names are in doubt."""
-        self.log.append(PossibleChange(event.entry.place, EvidenceKind.COMMAND, command))
+        self.command_count += 1
         for name in file_names_in(command):
             if (named := self._by_name.get(name)) is not None:
                 named.evidence.append(_evidence(event, EvidenceKind.COMMAND))

@@ -1,30 +1,21 @@
-"""Replay a session to a place: its files, lists and settings as they were, compared and checked.
-
-`check_reads` tests the replay itself: every text that the session read is compared with what was known of the file
-just before. If they differ, something changed the file in between that no row records; whatever could have is named.
-"""
+"""Replay a session to a place: its files, lists and settings as they were, and what changed between two places."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from difflib import unified_diff
-from enum import StrEnum
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import NotFound
 from threadline.model.entries import AssistantEntry, ChainEntry, PermissionModeEntry, RelocatedEntry, UserEntry
 from threadline.model.places import AgentId, Place
-from threadline.model.results import ReadFile
 from threadline.model.session import Session
 from threadline.model.state import Evidence, EvidenceKind, FileDifference, FileState, FileVersion, ProofLevel, State
 from threadline.thread.state.events import OrderedLine, ReplayEvent, order_lines, replay_events
-from threadline.thread.state.files import BackupReader, PossibleChange, TrackedFiles, lines_by_number
+from threadline.thread.state.files import BackupReader, TrackedFiles
 from threadline.thread.state.lists import TrackedLists
-from threadline.thread.state.tracked_file import TrackedFile
 
 
 def state_at(session: Session, place: Place | None = None, backup: BackupReader | None = None) -> State:
@@ -194,77 +185,6 @@ def _split_lines(text: str) -> Iterator[str]:
         start = end
 
 
-# Commands that rewrite files without naming them: formatters, code generators, and git commands that change the tree.
-_REWRITING_COMMANDS = re.compile(
-    r"\b(fmt|format|prettier|gofmt|goimports|black|ruff|eslint|--fix|sed -i|perl -p?i|generate|codegen"
-    r"|git (\S+ )*?(checkout|switch|reset|restore|merge|rebase|pull|stash|cherry-pick|apply|am|revert|commit))\b"
-)
-
-
-class Explanation(StrEnum):
-    """Why a text that was read can differ from what was known, best first."""
-
-    AGREES = "agrees"
-    HOOK = "hook"
-    OUTSIDE = "outside"
-    BACKUP = "backup"
-    REWRITING_COMMAND = "rewriting-command"
-    NAMING_COMMAND = "naming-command"
-    NONE = "unexplained"
-
-
-class ReadCheck(Struct, frozen=True):
-    """A text that was read after the session had changed the file: whether it equals the replay, or why not.
-
-    `compared` counts the lines that were known. `because` is the place of the event that explains a difference.
-    """
-
-    place: Place
-    path: str
-    proven: ProofLevel
-    compared: int
-    explanation: Explanation
-    because: Place | None = None
-
-
-def check_reads(session: Session, backup: BackupReader | None = None) -> list[ReadCheck]:
-    """Compare every text that was read with what was known, for files that the session had changed before."""
-    checks: list[ReadCheck] = []
-
-    def watch(tracked: TrackedFile, file: ReadFile, event: ReplayEvent) -> None:
-        lines = lines_by_number(file)
-        compared = (
-            sum(number in tracked.lines for number in lines) if tracked.proven is ProofLevel.PARTIAL else len(lines)
-        )
-        if tracked.changed is None or tracked.proven is ProofLevel.UNKNOWN or not compared:
-            return
-        agrees = tracked.matches_lines(lines, file.total_lines)
-        why, because = (Explanation.AGREES, None) if agrees else _explain(tracked, files.log[tracked.command_count :])
-        checks.append(ReadCheck(event.entry.place, tracked.path, tracked.proven, compared, why, because))
-
-    files = TrackedFiles(backup, agents=agent_ids(session), watch=watch)
-    for event in replay_events(session):
-        files.apply_event(event)
-    return checks
-
-
 def agent_ids(session: Session) -> frozenset[AgentId]:
     """Return the agents whose entries the session contains."""
     return frozenset(agent.id for agent in session.agents if agent.id is not None)
-
-
-def _explain(tracked: TrackedFile, changes: list[PossibleChange]) -> tuple[Explanation, Place | None]:
-    kinds = {
-        EvidenceKind.HOOK: Explanation.HOOK,
-        EvidenceKind.OUTSIDE: Explanation.OUTSIDE,
-        EvidenceKind.BACKUP: Explanation.BACKUP,
-    }
-    for how, why in kinds.items():
-        for doubt in tracked.doubts:
-            if doubt.how is how:
-                return why, doubt.place
-    for change in changes:
-        if _REWRITING_COMMANDS.search(change.command):
-            return Explanation.REWRITING_COMMAND, change.place
-    mention = next((doubt.place for doubt in tracked.doubts), None)
-    return (Explanation.NONE, None) if mention is None else (Explanation.NAMING_COMMAND, mention)

@@ -151,11 +151,11 @@ def _line_end(text: str, lines: int) -> int | None:
     return at if at + 1 < len(text) else None
 
 
-def cut_text(text: str, call: Call, scene: Scene, draw: TextRenderer, limit: int = MAX_LINES) -> Markup:
+def cut_text(text: str, call: Call, scene: Scene, draw: TextRenderer) -> Markup:
     """Render the start of a text. The rest is on the call's own page, or folded below."""
     if scene.uncut:
         return draw(text)
-    first, rest = split_head(text, limit)
+    first, rest = split_head(text, MAX_LINES)
     return draw(first) + link_to_more(rest, call, scene, draw)
 
 
