@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     )
     from threadline.index.home_rows import HomeRows, RowReader, open_row_reader
     from threadline.index.index import Index, IndexStatus
-    from threadline.index.insight.outcome_queries import UnstoredTranscript
     from threadline.index.insight.outcomes import TranscriptOutcomes
+    from threadline.index.insight.queries import UnstoredTranscript
     from threadline.index.insight.stored_insights import NewInsight, StoredSession
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch, ListedAgent
     from threadline.index.purge import remove_stale_indexes
@@ -47,10 +47,9 @@ if TYPE_CHECKING:
     )
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
     from threadline.index.schema import PRIVATE, TABLES, VIEWS
-    from threadline.index.session_details import SessionDetails
     from threadline.index.sql import IsolatedResult, QueryResult, error_position, timeout_message, unique_names
     from threadline.index.store import FIELDS, DamagedIndex, index_path, list_indexes, open_read_only
-    from threadline.index.summaries import SessionBrief
+    from threadline.index.summaries import SessionBrief, SessionDetails
     from threadline.index.text import extract_fields
     from threadline.index.vocabulary import Vocabulary, normalize_text, strip_escapes, tokenize
 
@@ -69,7 +68,7 @@ __getattr__ = lazy_exports(
         "home_rows": ["HomeRows", "RowReader", "open_row_reader"],
         "index": ["Index", "IndexStatus"],
         "insight.stored_insights": ["NewInsight", "StoredSession"],
-        "insight.outcome_queries": ["UnstoredTranscript"],
+        "insight.queries": ["UnstoredTranscript"],
         "insight.outcomes": ["TranscriptOutcomes"],
         "listings": ["AgentList", "CallFilter", "CallList", "EditKey", "FileTouch", "ListedAgent"],
         "purge": ["remove_stale_indexes"],
@@ -88,10 +87,9 @@ __getattr__ = lazy_exports(
         ],
         "refresh": ["RefreshResult", "rebuild_index", "refresh_index"],
         "schema": ["PRIVATE", "TABLES", "VIEWS"],
-        "session_details": ["SessionDetails"],
         "sql": ["IsolatedResult", "QueryResult", "error_position", "timeout_message", "unique_names"],
         "store": ["DamagedIndex", "FIELDS", "index_path", "list_indexes", "open_read_only"],
-        "summaries": ["SessionBrief"],
+        "summaries": ["SessionBrief", "SessionDetails"],
         "text": ["extract_fields"],
         "vocabulary": ["Vocabulary", "normalize_text", "strip_escapes", "tokenize"],
     },

@@ -54,8 +54,8 @@ from threadline.model.places import AgentId, Problem, SessionId
 if TYPE_CHECKING:
     from threadline.account import ChargeFilter, Ledger, Rates
     from threadline.index.activity import TranscriptActivity
-    from threadline.index.insight.outcome_queries import UnstoredTranscript
     from threadline.index.insight.outcomes import OutcomeReader, TranscriptOutcomes
+    from threadline.index.insight.queries import UnstoredTranscript
     from threadline.index.insight.stored_insights import (
         InsightSelection,
         NewInsight,
@@ -66,9 +66,8 @@ if TYPE_CHECKING:
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
-    from threadline.index.session_details import SessionDetails
     from threadline.index.sql import IsolatedResult, QueryResult
-    from threadline.index.summaries import IndexedSummaries, SessionBrief
+    from threadline.index.summaries import IndexedSummaries, SessionBrief, SessionDetails
     from threadline.index.vocabulary import Vocabulary
     from threadline.insight import OutcomeFacts, ResultCost, ToolCall
     from threadline.model.calls import FileList, ListedCall
@@ -436,13 +435,13 @@ class Index:
 
     def outcomes(self, selection: CallFilter) -> OutcomeFacts:
         """What the sessions of a filter produced, each commit, pull request and edit once. Ignores the time range."""
-        from threadline.index.insight.outcome_queries import find_outcomes
+        from threadline.index.insight.queries import find_outcomes
 
         return find_outcomes(self._connection, selection)
 
     def unstored_outcomes(self, selection: CallFilter) -> list[UnstoredTranscript]:
         """The transcripts of a filter whose outcomes have to be extracted and stored first. Ignores the time range."""
-        from threadline.index.insight.outcome_queries import list_unstored
+        from threadline.index.insight.queries import list_unstored
 
         return list_unstored(self._connection, selection)
 
@@ -475,13 +474,13 @@ class Index:
 
         `unstored` are outcomes that could not be stored.
         """
-        from threadline.index.insight.tool_queries import read_tool_calls
+        from threadline.index.insight.queries import read_tool_calls
 
         return read_tool_calls(self._connection, selection, by, zone, tools, unstored=unstored)
 
     def result_costs(self, sessions: Iterable[StoredSession]) -> dict[str, ResultCost]:
         """What the results of calls cost, in sessions whose costs are stored."""
-        from threadline.index.insight.tool_queries import read_result_costs
+        from threadline.index.insight.queries import read_result_costs
 
         return read_result_costs(self._connection, [session.number for session in sessions])
 
@@ -499,7 +498,7 @@ class Index:
 
     def session_details(self, sessions: Collection[str]) -> dict[str, SessionDetails]:
         """What lists show about each of these sessions beside its summary, by id."""
-        from threadline.index.session_details import read_session_details
+        from threadline.index.summaries import read_session_details
 
         return read_session_details(self._connection, sessions)
 

@@ -35,9 +35,17 @@ if TYPE_CHECKING:
     from threadline.insight.blame.history import FileHistory, OwnedFact, blamed_lines
     from threadline.insight.blame.origins import split_lines
     from threadline.insight.blame.recorded_facts import read_owned_facts
-    from threadline.insight.causes import AttributedSessions, CauseList, CauseSource, CauseTotals
+    from threadline.insight.causes import (
+        GROUP_KEYS,
+        AttributedSessions,
+        CauseGroup,
+        CauseList,
+        CauseSource,
+        CauseTotals,
+        group_rows,
+        merge_groups,
+    )
     from threadline.insight.git import Repository
-    from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows, merge_groups
     from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners, changed_lines
     from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome
     from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
@@ -72,7 +80,7 @@ if TYPE_CHECKING:
         tool_group_record,
     )
     from threadline.insight.waste import DETECTORS, find_waste
-    from threadline.insight.waste.facts import WasteContext, add_amounts
+    from threadline.insight.waste.detector import WasteContext, add_amounts
 
 __getattr__ = lazy_exports(
     __name__,
@@ -84,9 +92,17 @@ __getattr__ = lazy_exports(
         "blame.history": ["FileHistory", "OwnedFact", "blamed_lines"],
         "blame.origins": ["split_lines"],
         "blame.recorded_facts": ["read_owned_facts"],
-        "causes": ["AttributedSessions", "CauseList", "CauseSource", "CauseTotals"],
         "git": ["Repository"],
-        "groups": ["CauseGroup", "GROUP_KEYS", "group_rows", "merge_groups"],
+        "causes": [
+            "AttributedSessions",
+            "CauseGroup",
+            "CauseList",
+            "CauseSource",
+            "CauseTotals",
+            "GROUP_KEYS",
+            "group_rows",
+            "merge_groups",
+        ],
         "records": [
             "attribution_record",
             "blame_record",
@@ -121,6 +137,6 @@ __getattr__ = lazy_exports(
             "tool_group_record",
         ],
         "waste": ["DETECTORS", "find_waste"],
-        "waste.facts": ["WasteContext", "add_amounts"],
+        "waste.detector": ["WasteContext", "add_amounts"],
     },
 )

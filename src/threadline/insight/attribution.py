@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from threadline.account import Ledger
-from threadline.insight.requests import SessionRequests
+from threadline.insight.request_costs import SessionRequests
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call
 from threadline.model.context import ContextCategory

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from threadline.insight.causes import CauseList
-from threadline.insight.groups import CauseGroup, group_rows
+from threadline.insight.causes import CauseGroup, CauseList, group_rows
 from threadline.model.insight.attribution import Attribution, CostCause
 from threadline.model.insight.blame import Blame, BlamedLine
 from threadline.model.insight.outcomes import Outcome, OutcomeGroup

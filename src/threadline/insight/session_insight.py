@@ -10,7 +10,7 @@ from msgspec import Struct
 from threadline.account import Ledger
 from threadline.errors import Error
 from threadline.insight.waste import find_waste
-from threadline.insight.waste.facts import WasteContext
+from threadline.insight.waste.detector import WasteContext
 from threadline.load import read
 from threadline.model.homes import Home
 from threadline.model.insight.attribution import Attribution

@@ -2,5 +2,5 @@
 
 A refresh does not fill these tables (`tables`). They are filled when somebody asks, session by session:
 `stored_insights` stores what caused costs and what was wasted, `outcomes` stores commits, pull requests, test
-runs and changed lines. `outcome_queries` and `tool_queries` read them; `call_copies` drops what forks repeat.
+runs and changed lines. `queries` reads them.
 """

@@ -21,7 +21,7 @@ from threadline.errors import Error, IndexBusy, Unreadable
 from threadline.files import read_at
 from threadline.home_files import open_transcript
 from threadline.index.calls import NO_CALL_POSITION, CallKey, call_input, read_entry_at
-from threadline.index.insight.outcome_queries import UnstoredTranscript
+from threadline.index.insight.queries import UnstoredTranscript
 from threadline.index.store import (
     decode_path,
     name_ids,

@@ -1,4 +1,4 @@
-"""Find avoidable costs in a session: a file for each detector, or for two that have much in common.
+"""Find avoidable costs in a session: a file for each group of detectors that have something in common.
 
 A `Detector` has a name, advice, and a function that takes the `WasteContext` of a session and the limits, and yields
 what it can show. Its module says what counts, and what does not.
@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from threadline.errors import BadQuery
-from threadline.insight.waste.abandoned_branches import ABANDONED_BRANCHES
 from threadline.insight.waste.cache_breaks import CACHE_BREAKS
-from threadline.insight.waste.facts import Detector, WasteContext
-from threadline.insight.waste.failed_calls import FAILED_CALLS
-from threadline.insight.waste.interrupted_calls import INTERRUPTED_CALLS
+from threadline.insight.waste.detector import Detector, WasteContext
+from threadline.insight.waste.failed_calls import FAILED_CALLS, INTERRUPTED_CALLS, REFUSED_CALLS
 from threadline.insight.waste.large_outputs import LARGE_OUTPUTS
-from threadline.insight.waste.refused_calls import REFUSED_CALLS
 from threadline.insight.waste.repeats import REPEATED_COMMANDS, UNCHANGED_FILES
-from threadline.insight.waste.unused_agents import UNUSED_AGENTS
-from threadline.insight.waste.unused_tools import UNUSED_TOOLS
+from threadline.insight.waste.unused import ABANDONED_BRANCHES, UNUSED_AGENTS, UNUSED_TOOLS
 from threadline.model.insight.waste import DETECTOR_NAMES, Waste, WasteLimits, filter_waste
 
 _ALL = (

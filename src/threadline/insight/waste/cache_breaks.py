@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from threadline.insight.request_costs import price_of_rewrite
-from threadline.insight.waste.facts import Detector, Finding, WasteContext
+from threadline.insight.waste.detector import Detector, Finding, WasteContext
 from threadline.model.context import BreakCause, CacheBreak
 from threadline.model.insight.waste import WasteLimits
 from threadline.model.ledger import EXACT, Charge

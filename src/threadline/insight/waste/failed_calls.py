@@ -1,8 +1,13 @@
-"""Calls that failed, with what sending and carrying them cost.
+"""Calls that led to nothing: failed, refused or interrupted ones, with what sending and carrying them cost.
 
-Calls of one tool that fail one after the other are one finding: an attempt and its retries. Commands whose exit code is
+Failed calls of one tool that follow each other are one finding: an attempt and its retries. Commands whose exit code is
 an answer do not count: tests, linters, type checkers and builds that report what is wrong, also as hooks of git;
 searches and comparisons that find nothing or a difference; and merges with conflicts.
+
+Refused calls are those that a person, a rule or a hook denied: edits above all, whose text was written for nothing. A
+plan that a person sends back and a question that a person leaves open do not count: they belong to the conversation.
+
+Interrupted calls include those whose result never came because the session ended or was killed.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from msgspec.structs import replace
 
 from threadline.insight.outcomes.extract import started_runners
 from threadline.insight.outcomes.test_runners import runner_of_command
-from threadline.insight.waste.facts import Detector, Finding, WasteContext
+from threadline.insight.waste.detector import Detector, Finding, WasteContext, call_label
 from threadline.model.calls import Call, Outcome
 from threadline.model.insight.waste import WasteLimits
 from threadline.model.text import fold_line
@@ -23,6 +28,11 @@ from threadline.shell_syntax import SimpleCommand, input_command, split_commands
 from threadline.thread import exit_code
 
 _MAX_ERROR = 60
+_DIALOGUES = frozenset(("AskUserQuestion", "ExitPlanMode"))
+_UNAVAILABLE = "automode-unavailable"
+_UNAVAILABLE_ADVICE = "Auto mode could not reach the model that checks calls. Wait, or use another permission mode."
+_EDITORS = frozenset(("Edit", "MultiEdit", "NotebookEdit", "Write"))
+_EDIT_ADVICE = "Let the assistant read a file before it edits it, and again after you or a formatter changed it."
 _ANSWERS = word_set("[ cmp diff egrep fgrep grep pgrep rg test which")
 # Programs that only check or build, beside those that run tests.
 _CHECKERS = word_set(
@@ -54,7 +64,7 @@ _ERROR_TAG = re.compile(r"</?tool_use_error>")
 _PARTS = re.compile(r"[:./_=\\-]+")
 
 
-def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+def _detect_failed(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each run of failed calls of one tool."""
     for agent in facts.agents:
         for (tool, failed), run in groupby(agent.calls, key=lambda call: (call.tool, _is_failure(call))):
@@ -66,10 +76,8 @@ def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
 
 
 FAILED_CALLS = Detector(
-    "failed-call", "Write down in CLAUDE.md how this is done here, so that the first attempt works.", detect
+    "failed-call", "Write down in CLAUDE.md how this is done here, so that the first attempt works.", _detect_failed
 )
-_EDITORS = frozenset(("Edit", "MultiEdit", "NotebookEdit", "Write"))
-_EDIT_ADVICE = "Let the assistant read a file before it edits it, and again after you or a formatter changed it."
 
 
 def _error_of(call: Call) -> str:
@@ -122,3 +130,33 @@ def _git_subcommand(simple: SimpleCommand) -> str | None:
 def _program(arguments: list[str]) -> str:
     name = re.split(r"[/\\]", arguments[0])[-1].lower()
     return re.sub(r"\.(?:exe|cmd|bat|ps1|sh)$", "", name)
+
+
+def _detect_refused(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+    """Yield each refused call, with the output that the model wrote for it."""
+    for call in facts.calls:
+        if call.outcome is Outcome.DENIED and call.tool not in _DIALOGUES:
+            reason = call.evidence.partition(": ")[2] or call.evidence
+            finding = facts.calls_finding([call], label=call_label(call), evidence=f"refused: {reason}")
+            yield replace(finding, advice=_UNAVAILABLE_ADVICE) if reason == _UNAVAILABLE else finding
+
+
+REFUSED_CALLS = Detector(
+    "refused-call",
+    "Say beforehand what must not be done (CLAUDE.md, permission rules), or use plan mode for larger changes.",
+    _detect_refused,
+)
+
+
+def _detect_interrupted(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+    """Yield each interrupted call."""
+    for call in facts.calls:
+        if call.outcome in {Outcome.INTERRUPTED, Outcome.LOST}:
+            yield facts.calls_finding([call], label=call_label(call), evidence=call.evidence)
+
+
+INTERRUPTED_CALLS = Detector(
+    "interrupted-call",
+    "Interrupt early: everything sent before the interruption is paid for and stays in the window.",
+    _detect_interrupted,
+)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from threadline.insight.waste.facts import Detector, Finding, WasteContext, call_label
+from threadline.insight.waste.detector import Detector, Finding, WasteContext, call_label
 from threadline.model.blocks import ThinkingBlock, ToolUseBlock
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, Entry, UserEntry

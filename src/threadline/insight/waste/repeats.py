@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from threadline.insight.shell_effects import may_change_git, may_write_files
-from threadline.insight.waste.facts import Detector, Finding, WasteContext, call_label
+from threadline.insight.waste.detector import Detector, Finding, WasteContext, call_label
 from threadline.model.calls import Call, Outcome
 from threadline.model.insight.waste import WasteLimits
 from threadline.model.session import Agent, CompactionKind
