@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from threadline.redact.formats import FORMATS, SERVICES
+from threadline.redact.rules.formats import FORMATS, SERVICES
 from threadline.redact.scanner import CONTEXT_KINDS, PERSONAL_KIND_DESCRIPTIONS
 
 PAGE = Path(__file__).with_name("redaction.md")

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.runner import CliResult, CliRunner
 from tests.redact.credentials import seeded, token_value
 
-from threadline.redact.formats import FORMATS
+from threadline.redact.rules.formats import FORMATS
 
 KINDS = {rule.kind: rule for rule in FORMATS}
 TOKEN = token_value(KINDS["github-token"], seeded(1))

@@ -13,7 +13,7 @@ from tests.redact.credentials import password, private_key, seeded, service_valu
 from tools.demo import write
 
 from threadline.redact import word_set
-from threadline.redact.formats import FORMATS, SERVICES
+from threadline.redact.rules.formats import FORMATS, SERVICES
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 # Fields that structure a transcript. Planting text in them would change the transcript.

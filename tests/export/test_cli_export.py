@@ -17,7 +17,7 @@ from tests.transcripts import Part, Pen, lines, prompt, reply, transcript
 from threadline import files
 from threadline.export import formats
 from threadline.export.redacted_copies import LineRedactor
-from threadline.redact.formats import FORMATS
+from threadline.redact.rules.formats import FORMATS
 
 EXPORT_FORMATS = ("html", "md", "json", "jsonl", "txt")
 TOKEN = token_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(1))

@@ -21,7 +21,7 @@ import threadline
 from threadline.export import ExportFormat, ExportOptions, export_sessions, parse_splits
 from threadline.load import read
 from threadline.model.ledger import Sum
-from threadline.redact.formats import FORMATS
+from threadline.redact.rules.formats import FORMATS
 from threadline.render import Detail, View
 
 pq = pytest.importorskip("pyarrow.parquet")

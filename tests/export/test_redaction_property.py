@@ -17,7 +17,7 @@ from threadline.export import ExportFormat, ExportOptions
 from threadline.export.exporter import _Exporter
 from threadline.export.redacted_copies import RedactedCopies
 from threadline.redact import Settings
-from threadline.redact.formats import FORMATS
+from threadline.redact.rules.formats import FORMATS
 from threadline.render import AgentDetail, Detail, View
 
 FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)

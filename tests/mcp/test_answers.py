@@ -18,7 +18,7 @@ from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.mcp import Answer, Answers, list_words
 from threadline.model.text import format_amount
 from threadline.redact import Settings
-from threadline.redact.formats import FORMATS
+from threadline.redact.rules.formats import FORMATS
 
 FIRST = "5e551011-0000-4000-8000-00000000000a"
 SECOND = "5e551011-0000-4000-8000-00000000000b"

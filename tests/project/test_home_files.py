@@ -20,7 +20,7 @@ EXCEPTIONS = {
     "cli/demo.py": {"open", "read_bytes", "iterdir"},  # the demo home, which it has just written
     "export/html_files.py": {"read_text"},
     "extras.py": {"read_text"},  # the metadata of the installation
-    "redact/formats.py": {"read_text"},
+    "redact/rules/formats.py": {"read_text"},
     "render/html/page.py": {"read_text"},
     "web/response.py": {"glob", "read_bytes"},
     # Files that the user names on the command line, and the user's settings.

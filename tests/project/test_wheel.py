@@ -44,7 +44,7 @@ def test_wheel_contains_exactly_the_package(wheel: Path) -> None:
     source = ROOT / "src"
     expected = {str(path.relative_to(source)) for path in source.rglob("*.py")}
     expected |= {str(path.relative_to(source)) for kind in ("css", "js") for path in source.rglob(f"assets/*.{kind}")}
-    expected |= {str(path.relative_to(source)) for path in source.rglob("redact/*.txt")}
+    expected |= {str(path.relative_to(source)) for path in source.rglob("redact/rules/*.txt")}
     expected |= {"threadline/py.typed", "threadline/account/prices.json", "threadline/cli/data/demo-home.zip"}
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())

@@ -12,8 +12,17 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
-from threadline.redact.checksums import BASE36, BASE58, BASE62, BECH32, RIPPLE58, bech32_polymod, bech32_values, to_base
-from threadline.redact.formats import Service, TokenFormat
+from threadline.redact.rules.checksums import (
+    BASE36,
+    BASE58,
+    BASE62,
+    BECH32,
+    RIPPLE58,
+    bech32_polymod,
+    bech32_values,
+    to_base,
+)
+from threadline.redact.rules.formats import Service, TokenFormat
 
 _parser: Any = import_module("re._parser")
 _codes: Any = import_module("re._constants")

@@ -15,7 +15,7 @@ from tests.subtests import for_each
 from tools.demo import write
 
 from threadline.redact import Redactor, find_in_value
-from threadline.redact.formats import FORMATS
+from threadline.redact.rules.formats import FORMATS
 from threadline.redact.scanner import WINDOW
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,8 @@ from random import Random
 import pytest
 from tests.redact.credentials import seeded
 
-from threadline.redact import Level, Redactor, SessionRedactor, Settings, find_spans_in_bytes, provenance
+from threadline.redact import Level, Redactor, SessionRedactor, Settings, find_spans_in_bytes
+from threadline.redact.rules import provenance
 
 ALNUM = string.ascii_letters + string.digits
 

@@ -15,8 +15,8 @@ from tests.redact.credentials import private_key, seeded, service_value, token_v
 from tests.subtests import for_each
 
 from threadline.redact import KINDS, Redactor, find_spans_in_bytes
-from threadline.redact.checksums import CHECKSUMS, has_checksum
-from threadline.redact.formats import FORMATS, SERVICES, Service, TokenFormat
+from threadline.redact.rules.checksums import CHECKSUMS, has_checksum
+from threadline.redact.rules.formats import FORMATS, SERVICES, Service, TokenFormat
 
 
 def coloured(value: str) -> str:

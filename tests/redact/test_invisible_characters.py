@@ -13,7 +13,7 @@ from tests.redact.test_formats import CONTEXTS
 from tests.subtests import for_each
 
 from threadline.redact import Redactor, Settings
-from threadline.redact.formats import FORMATS
+from threadline.redact.rules.formats import FORMATS
 from threadline.redact.views import text_views
 
 INVISIBLE = (

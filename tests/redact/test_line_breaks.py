@@ -11,8 +11,8 @@ from tests.redact.credentials import seeded, token_value
 from tests.subtests import for_each
 
 from threadline.redact import Redactor, find_spans_in_bytes, word_set
-from threadline.redact.formats import FORMATS, TokenFormat
-from threadline.redact.tokens import MIN_RUN
+from threadline.redact.rules import tokens
+from threadline.redact.rules.formats import FORMATS, TokenFormat
 
 BREAKS: dict[str, Callable[[str, str], str]] = {
     "a line end": lambda head, tail: f"see {head}\n{tail} there",
@@ -55,7 +55,7 @@ def test_redacts_a_credential_split_in_the_middle(number: int, rule: TokenFormat
     value = token_value(rule, seeded(11))
     middle = max(len(rule.anchor), len(value) // 2)
     if rule.kind in LONGER_PIECE:
-        middle = len(value) - MIN_RUN
+        middle = len(value) - tokens.MIN_RUN
     for name, context in share(BREAKS.items(), 2, number):
         text = context(value[:middle], value[middle:])
         redactor = Redactor()

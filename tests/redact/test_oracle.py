@@ -16,7 +16,7 @@ from tests.redact.test_context import PASSWORDS
 from tests.redact.test_formats import ASSIGNED, CONTEXTS
 
 from threadline.redact import PERSONAL_KINDS, Redactor, find_in_value
-from threadline.redact.formats import FORMATS, SERVICES
+from threadline.redact.rules.formats import FORMATS, SERVICES
 
 HOME = Path(__file__).parents[3] / "shared/corpus/home"
 

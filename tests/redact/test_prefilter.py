@@ -11,8 +11,9 @@ import pytest
 from tests.redact.credentials import seeded
 from tests.redact.planted import cases
 
-from threadline.redact import find_spans, find_spans_in_bytes, prefilter
-from threadline.redact.prefilter import MAX_SIGNS, match_at_places, match_at_sign
+from threadline.redact import find_spans, find_spans_in_bytes
+from threadline.redact.rules import prefilter
+from threadline.redact.rules.prefilter import MAX_SIGNS, match_at_places, match_at_sign
 from threadline.redact.scanner import find_rare_marks
 
 PASSWORD = "q7" + "".join(seeded(3).choices(string.ascii_letters + string.digits, k=9))

@@ -10,7 +10,7 @@ from tests.redact.planted import letters, password
 from tests.subtests import for_each
 
 from threadline.redact import SessionRedactor
-from threadline.redact.provenance import (
+from threadline.redact.rules.provenance import (
     analyze_command,
     asks_for_secret,
     classify_file,

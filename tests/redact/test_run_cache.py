@@ -7,11 +7,11 @@ import re
 from tests.profiles import scale_examples
 from tests.redact.credentials import seeded, token_value
 
-from threadline.redact import find_spans_in_bytes, runs, tokens
-from threadline.redact.formats import FORMATS
-from threadline.redact.tokens import MIN_RUN
+from threadline.redact import find_spans_in_bytes, runs
+from threadline.redact.rules import tokens
+from threadline.redact.rules.formats import FORMATS
 
-RUN = re.compile(rb"[A-Za-z0-9_+/.~-]{%d,}" % MIN_RUN)
+RUN = re.compile(rb"[A-Za-z0-9_+/.~-]{%d,}" % tokens.MIN_RUN)
 
 
 def found_spans(value: bytes) -> list[tuple[int, int, str]]:

@@ -20,7 +20,7 @@ from tests.redact.credentials import password, private_key, seeded, token_value
 from tests.subtests import for_each
 
 from threadline.redact import Redactor, SessionRedactor
-from threadline.redact.formats import FORMATS
+from threadline.redact.rules.formats import FORMATS
 from threadline.redact.views import text_views
 
 

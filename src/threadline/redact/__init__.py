@@ -12,7 +12,8 @@ own words and patterns, `FormatWords` protects the words of the file format, and
 the structure of a transcript, such as a command whose output is a secret, or a token split between two blocks.
 `RecordScanner` finds the same without replacing it. `Level` says how much is removed.
 
-Importing a rule module compiles many patterns, so nothing that must start fast imports this package's modules.
+`rules` says what a secret looks like. Importing a rule module compiles many patterns, so nothing that must start fast
+imports this package's modules.
 """
 
 from __future__ import annotations
@@ -22,9 +23,6 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.redact.formats import Span
-    from threadline.redact.heuristics import word_set
-    from threadline.redact.personal import GENERIC_USER_NAMES
     from threadline.redact.records import (
         FormatWords,
         Leaf,
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
         list_leaves,
     )
     from threadline.redact.redactor import Finding, Redactor
+    from threadline.redact.rules.formats import Span
+    from threadline.redact.rules.heuristics import word_set
+    from threadline.redact.rules.personal import GENERIC_USER_NAMES
     from threadline.redact.scanner import (
         KINDS,
         PERSONAL_KINDS,
@@ -49,9 +50,9 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
-        "formats": ["Span"],
-        "heuristics": ["word_set"],
-        "personal": ["GENERIC_USER_NAMES"],
+        "rules.formats": ["Span"],
+        "rules.heuristics": ["word_set"],
+        "rules.personal": ["GENERIC_USER_NAMES"],
         "records": [
             "FormatWords",
             "Leaf",

@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import NamedTuple
 from unicodedata import normalize
 
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules.patterns import compile_lazily
 
 
 class Part(NamedTuple):

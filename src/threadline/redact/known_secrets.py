@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
-from threadline.redact.patterns import compile_lazily, trie_pattern
+from threadline.redact.rules.patterns import compile_lazily, trie_pattern
 from threadline.redact.scanner import PERSONAL_KINDS
 
 _MAX_LINEAR_SEARCH = 24

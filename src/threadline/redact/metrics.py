@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from threadline.redact.heuristics import word_set
-from threadline.redact.patterns import compile_lazily
 from threadline.redact.records import ID_FIELDS, ID_VALUE, MAX_DEPTH, FormatWords
+from threadline.redact.rules.heuristics import word_set
+from threadline.redact.rules.patterns import compile_lazily
 from threadline.redact.scanner import find_spans
 
 _MAX_WORD = 128

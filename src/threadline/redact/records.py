@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from threadline.redact.heuristics import word_set
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules.heuristics import word_set
+from threadline.redact.rules.patterns import compile_lazily
 
 MAX_DEPTH = 300
 """Deeper values are left out."""

@@ -9,15 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.redact import heuristics
-from threadline.redact.assignments import can_be_number, is_credible
-from threadline.redact.entropy import find_random_values
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of
 from threadline.redact.known_secrets import KnownSecrets, Placeholders, placeholder_family
-from threadline.redact.multiline import PRIVATE_KEY, body_lines
-from threadline.redact.patterns import compile_lazily
-from threadline.redact.personal import GENERIC_USER_NAMES, find_personal_data
 from threadline.redact.records import (
     ID_FIELDS,
     ID_VALUE,
@@ -27,6 +19,14 @@ from threadline.redact.records import (
     join_group,
     positions_in_group,
 )
+from threadline.redact.rules import heuristics
+from threadline.redact.rules.assignments import can_be_number, is_credible
+from threadline.redact.rules.entropy import find_random_values
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import is_distinctive, is_secret_name, kind_of
+from threadline.redact.rules.multiline import PRIVATE_KEY, body_lines
+from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.personal import GENERIC_USER_NAMES, find_personal_data
 from threadline.redact.scanner import PERSONAL_KINDS, counts_in_lines, find_spans, merge_overlapping
 from threadline.redact.settings import PIECE_LENGTH, Level, Settings
 from threadline.redact.views import TextView, complete_views, text_views

@@ -11,7 +11,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from threadline.redact.decoding import Part
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules.patterns import compile_lazily
 
 # Line ends inside words.
 

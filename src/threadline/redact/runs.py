@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from threadline.redact.decoding import may_be_encoded
-from threadline.redact.entropy import find_random_hex, find_random_value, is_random_run
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
-from threadline.redact.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder, Remembered
-from threadline.redact.patterns import compile_lazily
-from threadline.redact.tokens import (
+from threadline.redact.rules.entropy import find_random_hex, find_random_value, is_random_run
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import is_secret_name, services_in_name, split_name, word_set
+from threadline.redact.rules.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder, Remembered
+from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.tokens import (
     CONTINUATIONS,
     ESCAPE_SIGNS,
     JOINING_BYTES,

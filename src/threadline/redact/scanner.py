@@ -10,42 +10,42 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from threadline.redact import prefilter
-from threadline.redact.arguments import (
+from threadline.redact.decoding import decode_run, foreign_characters
+from threadline.redact.rules import prefilter
+from threadline.redact.rules.arguments import (
     PAIRED_KINDS,
     find_call_passwords,
     find_command_passwords,
     find_paired_secrets,
 )
-from threadline.redact.assignments import (
+from threadline.redact.rules.assignments import (
     ENV_WORDS,
     LONG_OPTION,
     find_assigned_values,
     find_named_values,
     is_credible,
 )
-from threadline.redact.decoding import decode_run, foreign_characters
-from threadline.redact.formats import FORMATS, SERVICES, Span
-from threadline.redact.heuristics import (
+from threadline.redact.rules.formats import FORMATS, SERVICES, Span
+from threadline.redact.rules.heuristics import (
     is_secret_name,
     kind_of,
     translate_names,
 )
-from threadline.redact.multiline import (
+from threadline.redact.rules.multiline import (
     BrokenTokenFinder,
     broken_anchor_gate,
     broken_anchor_pattern,
     find_private_keys,
 )
-from threadline.redact.patterns import compile_lazily
-from threadline.redact.personal import find_personal_data
-from threadline.redact.prefilter import RareMarks, gate
-from threadline.redact.runs import classify_name, find_in_runs
-from threadline.redact.tokens import (
+from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.personal import find_personal_data
+from threadline.redact.rules.prefilter import RareMarks, gate
+from threadline.redact.rules.tokens import (
     find_azure_secrets,
     find_wallet_keys,
 )
-from threadline.redact.variables import find_joined_variables
+from threadline.redact.rules.variables import find_joined_variables
+from threadline.redact.runs import classify_name, find_in_runs
 from threadline.redact.views import TextView, text_views
 
 WINDOW = 512 * 1024

@@ -12,12 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
-from threadline.redact import provenance
-from threadline.redact.assignments import is_credible
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_distinctive, is_password_in_prose, is_secret_name, kind_of
 from threadline.redact.metrics import keep_metrics
-from threadline.redact.patterns import compile_lazily
 from threadline.redact.records import (
     NAME_KEYS,
     VALUE_KEYS,
@@ -35,6 +30,11 @@ from threadline.redact.records import (
     replace_pieces,
 )
 from threadline.redact.redactor import Finding, Redactor, find_strictly, quote_secret_numbers
+from threadline.redact.rules import provenance
+from threadline.redact.rules.assignments import is_credible
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import is_distinctive, is_password_in_prose, is_secret_name, kind_of
+from threadline.redact.rules.patterns import compile_lazily
 from threadline.redact.scanner import CONTEXT_KINDS, PERSONAL_KINDS, counts_in_lines, find_spans
 from threadline.redact.settings import Level, Settings
 from threadline.redact.views import TextView, complete_views

@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.redact.formats import token_pattern
+from threadline.redact.rules.formats import token_pattern
 from threadline.regex_syntax import (
     SINGLE_CHARACTER,
     Atomic,

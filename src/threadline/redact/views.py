@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from threadline.redact.decoding import Part, find_encoded, find_escapes, find_lookalikes, foreign_characters
-from threadline.redact.patterns import compile_lazily
 from threadline.redact.rejoining import find_broken
+from threadline.redact.rules.patterns import compile_lazily
 
 # By the standard a sequence may also end with a backslash or a bracket. None does in practice, and another sequence may
 # start there.

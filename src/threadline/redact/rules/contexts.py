@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from threadline.redact import heuristics
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_password_name, kind_of
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules import heuristics
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import is_password_name, kind_of
+from threadline.redact.rules.patterns import compile_lazily
 
 
 class Mention(NamedTuple):

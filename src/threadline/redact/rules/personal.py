@@ -6,9 +6,9 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import word_set
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import word_set
+from threadline.redact.rules.patterns import compile_lazily
 
 # Everything with an @ is found in one search for it.
 _AT_SIGN = compile_lazily(rb"@(?=[A-Za-z0-9])(?<![\s/@\"'`<>\\]@)")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from itertools import pairwise
 
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules.patterns import compile_lazily
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -13,11 +13,11 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from threadline.redact import heuristics
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_env_key_name, is_secret_name, split_name, word_set
-from threadline.redact.patterns import compile_lazily
-from threadline.redact.tokens import find_lone_phrase
+from threadline.redact.rules import heuristics
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import is_env_key_name, is_secret_name, split_name, word_set
+from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.tokens import find_lone_phrase
 from threadline.shell_syntax import SUBSTITUTED, SimpleCommand, Word, parse_command, unwrap
 
 KIND = "command-output"

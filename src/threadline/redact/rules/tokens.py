@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from threadline.redact.checksums import has_checksum, is_filler, is_random
-from threadline.redact.formats import FORMATS, Span, TokenFormat
-from threadline.redact.patterns import compile_lazily, trie_pattern
-from threadline.redact.prefilter import MAX_SIGNS, PHRASE, RareMarks, gate, match_at_sign
+from threadline.redact.rules.checksums import has_checksum, is_filler, is_random
+from threadline.redact.rules.formats import FORMATS, Span, TokenFormat
+from threadline.redact.rules.patterns import compile_lazily, trie_pattern
+from threadline.redact.rules.prefilter import MAX_SIGNS, PHRASE, RareMarks, gate, match_at_sign
 
 MIN_RUN = 18
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 
-from threadline.redact.formats import Service, find_services
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules.formats import Service, find_services
+from threadline.redact.rules.patterns import compile_lazily
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules.patterns import compile_lazily
 
 ALPHABETS = {
     "digit": "0-9",

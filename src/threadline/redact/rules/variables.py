@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from threadline.redact.formats import FORMATS, Span
-from threadline.redact.patterns import compile_lazily, trie_pattern
-from threadline.redact.prefilter import RareMarks, gate
-from threadline.redact.tokens import find_token_uncached
+from threadline.redact.rules.formats import FORMATS, Span
+from threadline.redact.rules.patterns import compile_lazily, trie_pattern
+from threadline.redact.rules.prefilter import RareMarks, gate
+from threadline.redact.rules.tokens import find_token_uncached
 
 _MIN_ANCHOR = 3
 _ANCHORS = {anchor.encode() for rule in FORMATS for anchor in rule.anchors if len(anchor) >= _MIN_ANCHOR}

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from threadline.redact import heuristics, prefilter
-from threadline.redact.contexts import find_piped_value, literal_span, word_span
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_distinctive
-from threadline.redact.patterns import compile_lazily, trie_pattern
-from threadline.redact.prefilter import RareMarks, gate, match_at_places, match_at_sign
+from threadline.redact.rules import heuristics, prefilter
+from threadline.redact.rules.contexts import find_piped_value, literal_span, word_span
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import is_distinctive
+from threadline.redact.rules.patterns import compile_lazily, trie_pattern
+from threadline.redact.rules.prefilter import RareMarks, gate, match_at_places, match_at_sign
 
 # Options of one or two letters, with a value that follows or is attached. The program precedes them on its line.
 _SEPARATE_OPTION = compile_lazily(rb"-(?<=[ \t]-)([a-zA-Z]{1,2})[ \t=:]{1,2}(\\*[\"'])?([^\s\"'\\]{3,256})")

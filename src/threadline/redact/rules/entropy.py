@@ -11,9 +11,9 @@ from binascii import a2b_base64
 from collections.abc import Iterator
 from itertools import pairwise
 
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import entropy
-from threadline.redact.patterns import compile_lazily
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import entropy
+from threadline.redact.rules.patterns import compile_lazily
 
 RANDOM_VALUE = "random-value"
 _MIN_LENGTH, _MAX_LENGTH = 20, 160

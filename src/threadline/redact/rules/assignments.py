@@ -10,10 +10,10 @@ import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 
-from threadline.redact import heuristics, prefilter
-from threadline.redact.contexts import Mention, find_values_near_names, literal_span, word_span
-from threadline.redact.formats import Span
-from threadline.redact.heuristics import (
+from threadline.redact.rules import heuristics, prefilter
+from threadline.redact.rules.contexts import Mention, find_values_near_names, literal_span, word_span
+from threadline.redact.rules.formats import Span
+from threadline.redact.rules.heuristics import (
     has_password_word,
     is_distinctive,
     is_env_key_name,
@@ -25,8 +25,8 @@ from threadline.redact.heuristics import (
     services_in_name,
     split_name,
 )
-from threadline.redact.patterns import compile_lazily
-from threadline.redact.prefilter import MAX_SIGNS, RareMarks, gate, match_at_places, match_at_sign
+from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.prefilter import MAX_SIGNS, RareMarks, gate, match_at_places, match_at_sign
 
 # The rest of a name, and what may separate it from its value, which follows.
 _REST = rb"[a-z0-9_.-]{0,24}+"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from threadline.redact import prefilter
-from threadline.redact.formats import FORMATS, Span
-from threadline.redact.patterns import compile_lazily, trie_pattern
-from threadline.redact.prefilter import RareMarks, gate, match_at_places, match_at_sign
-from threadline.redact.tokens import MIN_RUN, find_token_uncached
+from threadline.redact.rules import prefilter
+from threadline.redact.rules.formats import FORMATS, Span
+from threadline.redact.rules.patterns import compile_lazily, trie_pattern
+from threadline.redact.rules.prefilter import RareMarks, gate, match_at_places, match_at_sign
+from threadline.redact.rules.tokens import MIN_RUN, find_token_uncached
 
 PRIVATE_KEY = "private-key"
 _ARMOUR_LINE = compile_lazily(rb"----(?:-| )(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?(?:-| )----")
