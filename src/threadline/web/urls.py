@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup
 from msgspec import Struct
 
-from threadline.model.places import AgentId, CallId, SessionId
+from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.render import agent_slug, parse_anchor
 from threadline.render.html import el
 
@@ -111,13 +111,13 @@ def entry_url(session: str | None, agent: str | None, line: int, *, mark: Sequen
     return session_url(session, "agent", slug, at=f"{slug}.L{line}", mark=mark)
 
 
-def place_url(archive: Archive, transcript: str, line: int) -> str | None:
+def place_url(archive: Archive, place: Place) -> str | None:
     """Build the URL of a line of a transcript; None if the index does not know the transcript."""
-    owner = archive.open_index().transcript_owner(transcript)
-    if owner is None or not line:
+    owner = archive.open_index().transcript_owner(place.transcript)
+    if owner is None or not place.line:
         return None
     session, agent = owner
-    return entry_url(session_name(archive, session, transcript), agent, line)
+    return entry_url(session_name(archive, session, place.transcript), agent, place.line)
 
 
 def session_name(archive: Archive, session: str | None, transcript: str) -> str | None:

@@ -225,7 +225,7 @@ def _indexed_problems(archive: Archive, problems: list[ListedProblem]) -> Child:
             _problem_name(problem.kind),
             shorten(problem.message, 300),
             "yes" if problem.recovered else "no",
-            _place_link(archive, problem.transcript, problem.line),
+            _place_link(archive, Place(problem.transcript, problem.line)),
         ]
         for problem in problems[:_MAX_ROWS]
     ]
@@ -243,14 +243,14 @@ def _example_link(archive: Archive, text: str) -> Child:
         place = Place.parse(text)
     except BadQuery:
         return shorten(text, 120)
-    return _place_link(archive, place.transcript, place.line) if place.line else shorten(text, 120)
+    return _place_link(archive, place) if place.line else shorten(text, 120)
 
 
-def _place_link(archive: Archive, transcript: str, line: int) -> Child:
-    url = place_url(archive, transcript, line)
-    label = f"{shorten(Path(transcript).name, 60)}:{line}"
-    place = shorten(f"{transcript}:{line}", 400)
-    return el("a", label, href=url, title=place) if url else el("span", label, title=place)
+def _place_link(archive: Archive, place: Place) -> Child:
+    url = place_url(archive, place)
+    label = f"{shorten(Path(place.transcript).name, 60)}:{place.line}"
+    title = shorten(f"{place.transcript}:{place.line}", 400)
+    return el("a", label, href=url, title=title) if url else el("span", label, title=title)
 
 
 def _block(title: str, content: Child, if_empty: str) -> Child:

@@ -45,8 +45,8 @@ from threadline.render.html import (
     weekday_hour_map,
 )
 from threadline.web import urls
+from threadline.web.insight.digest import compute_digest, newest_usage
 from threadline.web.pages.annotations import SEND_ORIGIN, read_or_none, saved_searches_list
-from threadline.web.pages.digest import compute_digest, newest_usage
 from threadline.web.pages.forms import progress_bar
 from threadline.web.pages.sessions import all_sessions, project_url, row_facts, row_star, session_cost, session_rows
 from threadline.web.pages.usage import budget_list, current_budgets, parse_date

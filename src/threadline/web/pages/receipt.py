@@ -170,9 +170,8 @@ def _cells(request: PageRequest, item: ReceiptItem) -> Iterator[Child]:
 
 def _mention(archive: Archive, mention: Mention) -> Markup:
     """A line that reports the reply: a link to it, and why it counts or not."""
-    line = mention.place.line or 0
-    url = urls.place_url(archive, mention.place.transcript, line)
-    label = f"line {line:,}"
+    url = urls.place_url(archive, mention.place)
+    label = f"line {mention.place.line:,}"
     link = el("a", label, href=url) if url is not None else label
     mark = el("b", "counted", class_="good") if mention.counted else "not counted"
     return el("div", link, " ", mark, el("span", f": {mention.why}", class_="faint"))

@@ -115,7 +115,7 @@ def _read_failures(request: PageRequest) -> list[Failure]:
 
 def _error_row(request: PageRequest, failure: Failure, titles: dict[str, str]) -> TableRow:
     place = Place.parse(failure.place)
-    url = urls.place_url(request.archive, place.transcript, place.line)
+    url = urls.place_url(request.archive, place)
     label = shorten(failure.text or failure.input, 160)
     project = failure.project or ""
     cells: list[Child] = [

@@ -32,7 +32,7 @@ from threadline.render.html import (
     time_element,
 )
 from threadline.thread import analyze_context
-from threadline.web.pages.causes import render_causes
+from threadline.web.insight.causes import render_causes
 from threadline.web.request import Fragment
 from threadline.web.session.insight import cause_links, cost_head, cost_links, place_url
 

@@ -12,7 +12,7 @@ from threadline.errors import BadQuery, NotFound
 from threadline.model.ledger import sum_amounts
 from threadline.render import agent_slug, agent_title, foreign_transcript_slug, shorten
 from threadline.render.html import EMPTY, el, figures_row, join
-from threadline.web.pages.causes import (
+from threadline.web.insight.causes import (
     BY_LABELS,
     CauseLinks,
     by_chips,
@@ -26,7 +26,8 @@ from threadline.web.pages.causes import (
     render_treemap,
     sum_parts,
 )
-from threadline.web.pages.findings import (
+from threadline.web.insight.outcomes import outcome_figures, render_outcomes
+from threadline.web.insight.waste import (
     FindingLinks,
     limit_fields,
     parse_detectors,
@@ -34,7 +35,6 @@ from threadline.web.pages.findings import (
     render_findings,
 )
 from threadline.web.pages.forms import choice_chip, filter_form, pager, parse_range
-from threadline.web.pages.outcomes import outcome_figures, render_outcomes
 from threadline.web.request import Page
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from threadline.render.html import (
     time_element,
 )
 from threadline.web import urls
-from threadline.web.pages.causes import path_end
+from threadline.web.insight.causes import path_end
+from threadline.web.insight.frame import insight_head, lend_zone, period_fields
 from threadline.web.pages.forms import PageRange, choice_chip, filter_form, form_on_error, pager, parse_range
-from threadline.web.pages.insight import insight_head, lend_zone, period_fields
 from threadline.web.pages.lists import session_link
 from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.request import Page
@@ -203,7 +203,7 @@ def _outcome_section(request: PageRequest, answer: OutcomeAnswer, kind: str, sho
         content = render_outcomes(
             rows,
             request.zone(),
-            lambda outcome: urls.place_url(request.archive, outcome.place.transcript, outcome.place.line or 0),
+            lambda outcome: urls.place_url(request.archive, outcome.place),
             lambda outcome: session_link(outcome.session, answer.titles, 48),
         )
     more = len(answer.outcomes) > shown.after + shown.limit

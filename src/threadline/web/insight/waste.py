@@ -1,8 +1,11 @@
-"""Avoidable costs: findings by detector, with evidence, places and advice, for a session or a period."""
+"""Avoidable costs of a period: findings by detector, with evidence, places and advice.
+
+The page of a session shows its findings in the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
@@ -14,10 +17,18 @@ from threadline.errors import BadQuery
 from threadline.model.context import BreakCause
 from threadline.model.insight.waste import WASTE_RULES, WasteLimits
 from threadline.model.text import count, format_amount, format_tokens
+from threadline.model.times import zone_name
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, Column, TableRow, el, figures_row, join, render_table
-from threadline.web.pages.causes import format_share
-from threadline.web.pages.forms import FormField, choice_chip
+from threadline.web.insight.causes import (
+    format_share,
+)
+from threadline.web.insight.frame import insight_head, period_fields, prepare_first
+from threadline.web.pages.forms import FormField, choice_chip, filter_form, form_on_error
+from threadline.web.pages.lists import session_link
+from threadline.web.pages.period import parse_period, period_chips
+from threadline.web.request import Page
+from threadline.web.urls import place_url
 
 if TYPE_CHECKING:
     from threadline.model.insight.waste import Waste
@@ -214,3 +225,52 @@ def _place_links(finding: Waste, places: Sequence[tuple[Place, str | None]]) -> 
 def _explain_nothing(request: PageRequest) -> str:
     least = parse_limits(request).min_amount
     return f"No findings that cost at least {format_amount(least)}. Add min=0 to the URL, or lower the amount above."
+
+
+def _waste_fields(request: PageRequest) -> Iterator[FormField]:
+    yield from period_fields(request)
+    yield from limit_fields()
+
+
+class WasteAnswer(Struct, frozen=True):
+    """What the page of waste shows."""
+
+    findings: tuple[Waste, ...]
+    total: Decimal
+    titles: Mapping[str, str]
+
+
+@form_on_error("Avoidable costs", _waste_fields, "only")
+@prepare_first
+def waste_page(request: PageRequest) -> Page:
+    """Avoidable costs in all sessions."""
+    limits, detectors = parse_limits(request), parse_detectors(request)
+    period = parse_period(request)
+    project = request.text("project")
+
+    def compute() -> WasteAnswer:
+        found = request.archive.waste(limits=limits, since=period.since, until=period.until, project=project)
+        sessions = {str(finding.session) for finding in found if finding.session is not None}
+        return WasteAnswer(tuple(found), found.total, request.archive.titles(sessions))
+
+    answer = request.cached("waste", compute, period, project, limits, zone_name(request.zone()))
+    links = FindingLinks(
+        lambda _finding, place: place_url(request.archive, place),
+        lambda finding: session_link(finding.session, answer.titles, 48),
+    )
+    main = join(
+        (
+            insight_head(request, "Avoidable costs", *period.describe(request.zone())),
+            el("div", period_chips(request, period), class_="links"),
+            filter_form(request, list(_waste_fields(request)), preserve=("only",)),
+            render_findings(request, answer.findings, links, answer.total, detectors),
+        )
+    )
+    shown = [finding for finding in answer.findings if not detectors or finding.detector in detectors]
+    data = {
+        "total": answer.total,
+        "since": period.since,
+        "until": period.until,
+        "rows": [insight.waste_record(finding) for finding in shown],
+    }
+    return Page("Avoidable costs", "insight", main, data)

@@ -1,11 +1,9 @@
-"""Insight over a period: what caused the costs of all sessions, and which were avoidable."""
+"""What caused the costs of all sessions in a period."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from decimal import Decimal
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -13,11 +11,10 @@ from msgspec import Struct
 
 from threadline import insight
 from threadline.model.insight.attribution import CauseKind
-from threadline.model.text import format_size
 from threadline.model.times import zone_name
-from threadline.render.html import Child, el, facts_row, join
+from threadline.render.html import el, join
 from threadline.web import urls
-from threadline.web.pages.causes import (
+from threadline.web.insight.causes import (
     CauseLinks,
     GroupSum,
     InnerGroups,
@@ -28,29 +25,19 @@ from threadline.web.pages.causes import (
     render_parts,
     render_treemap,
 )
-from threadline.web.pages.findings import FindingLinks, limit_fields, parse_detectors, parse_limits, render_findings
-from threadline.web.pages.forms import FormField, choice_chip, filter_form, form_on_error, progress_bar
+from threadline.web.insight.frame import insight_head, period_fields, prepare_first
+from threadline.web.pages.forms import filter_form, form_on_error
 from threadline.web.pages.lists import session_link
 from threadline.web.pages.period import Period, parse_period, period_chips
-from threadline.web.pages.sessions import all_sessions, suggested_values
+from threadline.web.pages.sessions import all_sessions
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
-    from threadline.archive import Archive
     from threadline.insight import CauseGroup, CauseList
     from threadline.model.insight.attribution import CostCause
-    from threadline.model.insight.waste import Waste
     from threadline.model.places import Place
     from threadline.web.request import PageRequest
 
-INSIGHT_PAGES = (
-    (urls.WHY, "Why"),
-    (urls.WASTE, "Waste"),
-    (urls.OUTCOMES, "Outcomes"),
-    (urls.TOOLS, "Tools"),
-    (urls.DIGEST, "Digest"),
-)
-"""The pages about all sessions, in the order of their links."""
 KEYS = ("kind", "tool", "file", "server", "session", "project")
 """What causes can be grouped by."""
 _UNNAMED = frozenset(
@@ -73,71 +60,6 @@ class CauseAnswer(Struct, frozen=True):
     largest: tuple[CostCause, ...]
     titles: Mapping[str, str]
     addresses: Mapping[Place, str | None]
-
-
-def insight_head(request: PageRequest, title: str, *facts: Child) -> Markup:
-    """The title of a page, and links to the other pages about the same period."""
-    return join((el("div", el("h1", title), facts_row(facts), class_="head"), insight_links(request)))
-
-
-def insight_links(request: PageRequest) -> Markup:
-    """Links to the pages of insight, which keep the period and the project."""
-    kept = [(name, value) for name, value in request.query if name in {"since", "until", "project"} and value]
-    links = [
-        choice_chip(urls.build_url(path, kept), label, is_chosen=path == request.path) for path, label in INSIGHT_PAGES
-    ]
-    return el("nav", links, class_="chips", aria_label="Insight")
-
-
-@contextmanager
-def lend_zone(request: PageRequest) -> Iterator[Archive]:
-    """The archive of a request, which meanwhile uses the time zone of the request."""
-    archive = request.archive
-    zone, archive.zone = archive.zone, request.zone()
-    try:
-        yield archive
-    finally:
-        archive.zone = zone
-
-
-def prepare_first(page: Callable[[PageRequest], Page]) -> Callable[[PageRequest], Page]:
-    """Decorate a page that needs the costs of all sessions to be attributed: meanwhile, it shows the progress.
-
-    Its JSON twin waits. With `progress=1`, it only reports how far the preparation is.
-    """
-
-    @wraps(page)
-    def page_or_progress(request: PageRequest) -> Page:
-        is_poll = request.wants_data and request.flag("progress")
-        progress = None
-        if is_poll or not request.wants_data:
-            progress = request.pool.insight.pending(request.archive)
-        if progress is None and not is_poll:
-            return page(request)
-        done, total = (progress.done, progress.total) if progress is not None else (0, 0)
-        data = {"state": "at work" if progress is not None else "done", "done": done, "total": total}
-        return Page("Insight", "insight", _progress_view(request, done, total), data, scripts=("progress.js",))
-
-    return page_or_progress
-
-
-def _progress_view(request: PageRequest, done: int, total: int) -> Markup:
-    text = f"{format_size(done)} of {format_size(total)}"
-    poll = urls.build_url(urls.json_path(request.path), progress=True)
-    return join(
-        (
-            insight_head(request, "Attributing costs"),
-            el("p", "Each session is read once to find what caused its cost. You can use other pages meanwhile."),
-            progress_bar("Progress", text, done, total, request.url_with(), poll=poll),
-        )
-    )
-
-
-def period_fields(request: PageRequest) -> Iterator[FormField]:
-    """The filters that pages about a period share."""
-    yield FormField("since", "Since", "30d, 2026-11-03")
-    yield FormField("until", "Until", "yesterday")
-    yield FormField("project", "Project", "part of path", suggestions=suggested_values(request, "project"))
 
 
 @form_on_error("Why it cost this much", period_fields, "by")
@@ -187,7 +109,7 @@ def _compute_causes(request: PageRequest, period: Period, by: str, limit: int) -
         _inner_groups(request, causes, by),
         tuple(largest),
         archive.titles(sessions),
-        {cause.place: _place_url(request, cause.place) for cause in largest if cause.place is not None},
+        {cause.place: urls.place_url(request.archive, cause.place) for cause in largest if cause.place is not None},
     )
 
 
@@ -213,10 +135,6 @@ def _inner_groups(request: PageRequest, causes: CauseList, by: str) -> InnerGrou
 
 def _group_sum(group: CauseGroup, key: str) -> GroupSum:
     return GroupSum(key, group.causes, group.tokens, group.amount)
-
-
-def _place_url(request: PageRequest, place: Place) -> str | None:
-    return urls.place_url(request.archive, place.transcript, place.line or 0)
 
 
 def _render_answer(request: PageRequest, answer: CauseAnswer, by: str, limit: int) -> Markup:
@@ -284,52 +202,3 @@ def _causes_document(answer: CauseAnswer, by: str, period: Period) -> dict[str, 
         "rows": [insight.group_record(group, by) for group in answer.groups],
         "causes": [insight.cause_record(cause) for cause in answer.largest],
     }
-
-
-def _waste_fields(request: PageRequest) -> Iterator[FormField]:
-    yield from period_fields(request)
-    yield from limit_fields()
-
-
-class WasteAnswer(Struct, frozen=True):
-    """What the page of waste shows."""
-
-    findings: tuple[Waste, ...]
-    total: Decimal
-    titles: Mapping[str, str]
-
-
-@form_on_error("Avoidable costs", _waste_fields, "only")
-@prepare_first
-def waste_page(request: PageRequest) -> Page:
-    """Avoidable costs in all sessions."""
-    limits, detectors = parse_limits(request), parse_detectors(request)
-    period = parse_period(request)
-    project = request.text("project")
-
-    def compute() -> WasteAnswer:
-        found = request.archive.waste(limits=limits, since=period.since, until=period.until, project=project)
-        sessions = {str(finding.session) for finding in found if finding.session is not None}
-        return WasteAnswer(tuple(found), found.total, request.archive.titles(sessions))
-
-    answer = request.cached("waste", compute, period, project, limits, zone_name(request.zone()))
-    links = FindingLinks(
-        lambda _finding, place: _place_url(request, place),
-        lambda finding: session_link(finding.session, answer.titles, 48),
-    )
-    main = join(
-        (
-            insight_head(request, "Avoidable costs", *period.describe(request.zone())),
-            el("div", period_chips(request, period), class_="links"),
-            filter_form(request, list(_waste_fields(request)), preserve=("only",)),
-            render_findings(request, answer.findings, links, answer.total, detectors),
-        )
-    )
-    shown = [finding for finding in answer.findings if not detectors or finding.detector in detectors]
-    data = {
-        "total": answer.total,
-        "since": period.since,
-        "until": period.until,
-        "rows": [insight.waste_record(finding) for finding in shown],
-    }
-    return Page("Avoidable costs", "insight", main, data)

@@ -13,8 +13,8 @@ from threadline.model.times import in_zone, zone_name
 from threadline.render import digest_title
 from threadline.render.html import Child, el, join, render_digest
 from threadline.web import urls
+from threadline.web.insight.frame import insight_head, prepare_first
 from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
-from threadline.web.pages.insight import insight_head, prepare_first
 from threadline.web.pages.sessions import suggested_values
 from threadline.web.request import Page, check_time_range
 

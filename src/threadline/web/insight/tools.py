@@ -15,9 +15,9 @@ from threadline.model.times import zone_name
 from threadline.render import shorten
 from threadline.render.html import Bar, Child, Column, TableRow, bar_chart, el, join, render_table, share_bar
 from threadline.web import urls
-from threadline.web.pages.causes import path_end
+from threadline.web.insight.causes import path_end
+from threadline.web.insight.frame import insight_head, lend_zone, period_fields, prepare_first
 from threadline.web.pages.forms import FormField, choice_chip, filter_form, form_on_error
-from threadline.web.pages.insight import insight_head, lend_zone, period_fields, prepare_first
 from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.request import Page
 

@@ -209,5 +209,5 @@ def _cell(kind: str, content: Child, hint: str, lines: int) -> Markup:
 def _edit_url(request: PageRequest, line: BlamedLine) -> str | None:
     if line.place is None:
         return urls.session_url(str(line.session)) if line.session is not None else None
-    url = urls.place_url(request.archive, line.place.transcript, line.place.line or 0)
+    url = urls.place_url(request.archive, line.place)
     return url or urls.entry_url(str(line.session), line.agent, line.place.line or 0)

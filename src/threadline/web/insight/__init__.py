@@ -1,0 +1,1 @@
+"""The pages of insight: what caused costs, which were avoidable, outcomes, tools, blame, and digests."""
