@@ -17,8 +17,8 @@ import msgspec
 
 from threadline.find import homes
 from threadline.index import FIELDS, TABLES, VIEWS, Index, Vocabulary, refresh_index
+from threadline.index.rows.state import decode_state
 from threadline.index.sightings import StoredSightings
-from threadline.index.state import decode_state
 
 Content = dict[str, list[Any]]
 

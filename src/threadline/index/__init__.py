@@ -4,9 +4,9 @@
 time; `Index.open` opens it as it is. Every question is a method: sessions, calls, files, totals, entries, full text,
 the user's own SQL. No other package holds a connection or contains SQL.
 
-A refresh works transcript by transcript: `plan` decides what to read, `state` turns entries into rows (`calls`,
-`agents`, `sightings`, `text`), `refresh` writes them, and `charges` prices what was used. `schema` documents the
-tables. Times and paths are stored in a compact form; `store` converts them.
+A refresh works transcript by transcript: `plan` decides what to read, `rows` turns entries into rows, `refresh` writes
+them, and `charges` prices what was used. `schema` documents the tables. Times and paths are stored in a compact form;
+`store` converts them. `insight` has the tables that are filled on request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.index.activity import TranscriptActivity
-    from threadline.index.calls import read_call_input
     from threadline.index.columns import (
         TIME_COLUMNS,
         ColumnKind,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
         SessionLabels,
     )
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
+    from threadline.index.rows.calls import read_call_input
     from threadline.index.schema import PRIVATE, TABLES, VIEWS
     from threadline.index.sql import IsolatedResult, QueryResult, error_position, timeout_message, unique_names
     from threadline.index.store import FIELDS, DamagedIndex, index_path, list_indexes, open_read_only
@@ -57,7 +57,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "activity": ["TranscriptActivity"],
-        "calls": ["read_call_input"],
+        "rows.calls": ["read_call_input"],
         "columns": [
             "ColumnKind",
             "TIME_COLUMNS",

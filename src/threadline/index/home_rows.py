@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from threadline.index.plan import PlaceIds, ReadStep
 from threadline.index.refresh import IndexWriter, last_timestamp
+from threadline.index.rows.sighting_rows import PlainSightings, insert_origin
+from threadline.index.rows.state import ReadRequest, TextRow, TranscriptRows, read_rows
 from threadline.index.schema import ALL_CALLS_SQL, TABLES
-from threadline.index.sighting_rows import PlainSightings, insert_origin
-from threadline.index.state import ReadRequest, TextRow, TranscriptRows, read_rows
 from threadline.index.store import FIELDS, ORIGIN_TYPE_SQL, open_in_memory, storable_text
 from threadline.model.homes import Found, Transcript, TranscriptStat
 from threadline.model.usage import Origin, TranscriptSightings

@@ -62,7 +62,7 @@ class CallList(Listing[ListedCall]):
 
     def to_record(self, row: ListedCall) -> Record:
         """Return a call as a dictionary with a value for each column."""
-        from threadline.index.calls import read_call_input  # noqa: PLC0415 - loads the reader, which a list does without
+        from threadline.index.rows.calls import read_call_input  # noqa: PLC0415 - loads the reader, which a list does without
 
         place = row.place
         value = read_call_input(place.transcript, place.offset, place.line, row.id, place.length)

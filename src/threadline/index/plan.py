@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 
 from threadline.find import SessionOwners, detect_changes, folder_matches, look, make_fingerprint
 from threadline.index.index import IndexedTranscripts, indexed_homes
-from threadline.index.state import TranscriptRows, has_cwd
+from threadline.index.rows.state import TranscriptRows, has_cwd
 from threadline.index.store import KNOWN_COLUMNS, encode_path, storable_text
 from threadline.model.homes import (
     ChangeKind,

@@ -34,10 +34,11 @@ from threadline.index.plan import (
     update_project_paths,
 )
 from threadline.index.purge import is_purge_due, mark_unpurged, purge, remove_stale_indexes
-from threadline.index.result_links import has_unlinked, mark_unlinked, relink_results
+from threadline.index.rows.result_links import has_unlinked, mark_unlinked, relink_results
+from threadline.index.rows.sighting_rows import MARK_STALE
+from threadline.index.rows.state import EntryColumns, ReadRequest, TextRow, TranscriptRows, read_rows
+from threadline.index.rows.summary_links import resolve_summaries
 from threadline.index.schema import OF_ENTRIES, OF_TRANSCRIPT
-from threadline.index.sighting_rows import MARK_STALE
-from threadline.index.state import EntryColumns, ReadRequest, TextRow, TranscriptRows, read_rows
 from threadline.index.store import (
     FIELDS,
     NEW_SUFFIX,
@@ -51,7 +52,6 @@ from threadline.index.store import (
     remove_older_versions,
     write_lock,
 )
-from threadline.index.summary_links import resolve_summaries
 from threadline.index.vocabulary import VocabularyWriter
 from threadline.model.homes import Home, Homes, Transcript
 from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc

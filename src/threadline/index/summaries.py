@@ -63,7 +63,7 @@ class _TranscriptRow(NamedTuple):
 
 
 class _SummaryPrefix(Struct, array_like=True):
-    """The first fields of `threadline.index.state.TranscriptState`: the rest takes long to load and to unpack."""
+    """The first fields of `threadline.index.rows.state.TranscriptState`: the rest takes long to load and to unpack."""
 
     glance: StatsFold
     light: SummaryState | None = None

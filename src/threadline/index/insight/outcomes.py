@@ -20,8 +20,8 @@ from msgspec import Struct
 from threadline.errors import Error, IndexBusy, Unreadable
 from threadline.files import read_at
 from threadline.home_files import open_transcript
-from threadline.index.calls import NO_CALL_POSITION, CallKey, call_input, read_entry_at
 from threadline.index.insight.queries import UnstoredTranscript
+from threadline.index.rows.calls import NO_CALL_POSITION, CallKey, call_input, read_entry_at
 from threadline.index.store import (
     decode_path,
     name_ids,

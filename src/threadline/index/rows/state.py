@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from threadline.errors import Error
 from threadline.home_files import open_transcript
-from threadline.index.agents import (
+from threadline.index.rows.agents import (
     AgentFold,
     AgentRows,
     AgentsState,
@@ -33,7 +33,7 @@ from threadline.index.agents import (
     write_late_todos,
     write_todos,
 )
-from threadline.index.calls import (
+from threadline.index.rows.calls import (
     FORGET_OUTCOMES,
     LIST_TOOLS,
     AnsweredCall,
@@ -46,8 +46,8 @@ from threadline.index.calls import (
     delete_touches,
     write_touches,
 )
-from threadline.index.result_links import has_unlinked, link_results_elsewhere, write_touch
-from threadline.index.sighting_rows import PlainSightings, SightingReader, SightingRows
+from threadline.index.rows.result_links import has_unlinked, link_results_elsewhere, write_touch
+from threadline.index.rows.sighting_rows import PlainSightings, SightingReader, SightingRows
 from threadline.index.sightings import replace_surrogates
 from threadline.index.store import storable_text
 from threadline.index.text import plain_text_row, text_row

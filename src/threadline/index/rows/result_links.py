@@ -6,7 +6,7 @@ import os
 import sqlite3
 from typing import Any
 
-from threadline.index.calls import (
+from threadline.index.rows.calls import (
     FORGET_OUTCOMES,
     GIVE_BACK,
     SELECT_BY_CALL,

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from threadline.index.agents import AgentFold, AgentsState
+from threadline.index.rows.agents import AgentFold, AgentsState
 from threadline.index.sightings import encode_sighting
 from threadline.index.store import encode_time, name_ids, storable_text
 from threadline.model.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock

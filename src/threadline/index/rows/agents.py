@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from threadline.index.calls import AgentUse, AnsweredCall, EntryIds, LateResult
+from threadline.index.rows.calls import AgentUse, AnsweredCall, EntryIds, LateResult
 from threadline.index.store import storable_int, storable_text
 from threadline.model.attachments import TaskReminder
 from threadline.model.calls import Call, Outcome

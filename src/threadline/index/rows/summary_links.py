@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import suppress
 
 from threadline.errors import Error
-from threadline.index.state import decode_state
+from threadline.index.rows.state import decode_state
 from threadline.index.store import decode_path, storable_text
 from threadline.model.text import TitleSource, shorten_title
 
