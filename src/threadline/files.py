@@ -260,11 +260,11 @@ class AtomicFile:
             os.link(f"/proc/self/fd/{descriptor}", self.path, src_dir_fd=descriptor, follow_symlinks=True)
         except OSError:
             mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-            with os.fdopen(os.open(self.path, _CREATE_FLAGS, mode), "wb", buffering=0) as named:
+            with os.fdopen(os.open(self.path, _CREATE_FLAGS, mode), "wb", buffering=0) as file:
                 os.lseek(descriptor, 0, os.SEEK_SET)
                 while data := os.read(descriptor, _COPY_SIZE):
-                    write_all(named, data)
-                os.fsync(named.fileno())
+                    write_all(file, data)
+                os.fsync(file.fileno())
 
     def discard(self) -> None:
         """Close and remove the temporary file. Does nothing after `commit`."""

@@ -1,4 +1,4 @@
-"""Encodes values as JSON for programs: the same for the command, the page and exports.
+"""Encode values as JSON for programs: the same for the command, the page and exports.
 
 Times are ISO 8601, and paths are text: `files.escape_path` writes bytes that are not UTF-8. Decimals are numbers with
 all their digits. A reader that needs them exactly parses them as decimals: `json.loads(text, parse_float=Decimal)`.

@@ -267,10 +267,10 @@ def read_session_charges(session: model.Session, rates: Rates | None = None) -> 
         rank = next((rank for home, rank in ranks.items() if str(transcript.path).startswith(home + os.sep)), 0)
         sightings.extend(with_origin(reading, transcript, project, lines, rank))
     ledger = ledger_from_sightings(sightings, table, problems)
-    held = ledger.holding(None, paths)
+    charges = ledger.holding(None, paths)
     return SessionCharges(
-        Ledger([charge for charge in held if charge.origin.transcript in paths], table, problems, missing=results),
-        Ledger([charge for charge in held if charge.origin.transcript not in paths], table),
+        Ledger([charge for charge in charges if charge.origin.transcript in paths], table, problems, missing=results),
+        Ledger([charge for charge in charges if charge.origin.transcript not in paths], table),
     )
 
 

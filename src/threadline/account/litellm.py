@@ -146,15 +146,15 @@ def _parse_prices(
 
 
 def _cache_prices(
-    key: str, listed: dict[str, Decimal | None], sent: Decimal, above: str, corrections: list[str]
+    key: str, prices: dict[str, Decimal | None], sent: Decimal, above: str, corrections: list[str]
 ) -> dict[str, Decimal]:
     if not normalise_model_id(key).startswith("claude-"):
-        write = sent if listed["cache_write_5m"] is None else listed["cache_write_5m"]
+        write = sent if prices["cache_write_5m"] is None else prices["cache_write_5m"]
         by_rule = {"cache_write_5m": sent, "cache_write_1h": write, "cache_read": sent}
     else:
         factors = {"cache_write_5m": _WRITE_5M, "cache_write_1h": _WRITE_1H, "cache_read": _READ}
         by_rule = {word: EXACT.multiply(sent, by) for word, by in factors.items()}
-        hour = listed["cache_write_1h"]
+        hour = prices["cache_write_1h"]
         if hour is not None and EXACT.abs(EXACT.subtract(hour, by_rule["cache_write_1h"])) > EXACT.multiply(
             by_rule["cache_write_1h"], _MAX_DEVIATION
         ):
@@ -162,13 +162,13 @@ def _cache_prices(
                 f"the 1-hour cache write of {format_decimal(hour)} was corrected to "
                 f"{format_decimal(by_rule['cache_write_1h'])}, twice input"
             )
-            listed = {**listed, "cache_write_1h": None}
-    missing = [word for word, price in listed.items() if price is None and word != "cache_write_1h"]
+            prices = {**prices, "cache_write_1h": None}
+    missing = [word for word, price in prices.items() if price is None and word != "cache_write_1h"]
     if missing and not above:
         corrections.append(
             f"no price for {' and '.join(word.replace('_', ' ') for word in missing)}: by rule from input"
         )
-    return {word: by_rule[word] if price is None else price for word, price in listed.items()}
+    return {word: by_rule[word] if price is None else price for word, price in prices.items()}
 
 
 def _per_million(value: Any) -> Decimal | None:
@@ -202,19 +202,19 @@ def _merge_spellings(key: str, entries: list[_Entry], notes: list[str]) -> dict[
     If they disagree, each spelling has its own price or none, and a note says so.
     """
     best = min(entry.rank for entry in entries)
-    chosen = [entry for entry in entries if entry.rank == best]
+    preferred = [entry for entry in entries if entry.rank == best]
     groups: dict[Any, list[_Entry]] = defaultdict(list)
-    for entry in chosen:
+    for entry in preferred:
         groups[entry.costs].append(entry)
-    periods = {entry.model.periods for entry in chosen}
+    periods = {entry.model.periods for entry in preferred}
     others = [entry.id for entry in entries if entry.rank != best and entry.model.periods not in periods]
     if others:
         notes.append(
             f"{key} has other prices as {join_some(others, _MAX_LISTED)}; "
-            f"those of {join_some((entry.id for entry in chosen), _MAX_LISTED)} are taken."
+            f"those of {join_some((entry.id for entry in preferred), _MAX_LISTED)} are taken."
         )
     if len(groups) == 1:
-        return {key: _merge_entries(key, chosen, notes)}
+        return {key: _merge_entries(key, preferred, notes)}
     examples = join_some((group[0].id for group in groups.values()), _MAX_LISTED)
     if best == 2:  # noqa: PLR2004 - hosts, of which none speaks for the others
         notes.append(f"{key} has a different price with each host and is left out: {examples}.")

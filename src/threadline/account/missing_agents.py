@@ -1,4 +1,4 @@
-"""Finds subagents whose transcripts are gone: their spending is in no total, and only their results say what they used.
+"""Find subagents whose transcripts are gone: their spending is in no total, and only their results say what they used.
 
 The result of a call names the agent it started. If there is no transcript of that agent and no row marked as the
 agent's, then what it spent is missing, except for messages that its parent's transcript repeats.

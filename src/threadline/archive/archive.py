@@ -1115,7 +1115,6 @@ class Archive:
         `kinds` are kinds of acts, such as `prompt`, `command` or `steering`; by default, all that were typed: not
         `interrupt` and `plan`.
 
-
         Raises:
             BadQuery: a value makes no sense.
         """
@@ -1465,17 +1464,19 @@ class Archive:
         check_texts(project=project)
         names = parse_names("kinds", kinds, [str(kind) for kind in ProblemKind])
         prefix = self._session_start(session)
-        listed = self.open_index().list_problems()
-        sessions = self._match_sessions(prefix, (problem.session for problem in listed)) if prefix is not None else None
+        problems = self.open_index().list_problems()
+        sessions = (
+            self._match_sessions(prefix, (problem.session for problem in problems)) if prefix is not None else None
+        )
         matches = [
             problem
-            for problem in listed
+            for problem in problems
             if (not names or problem.kind in names)
             and (sessions is None or problem.session in sessions)
             and (project or "").casefold() in problem.project.casefold()
         ]
         shown = matches[: check_limit(limit)]
-        return type(listed)(shown, len(matches) - len(shown))
+        return type(problems)(shown, len(matches) - len(shown))
 
     @staticmethod
     def call_input(call: ListedCall) -> Any:

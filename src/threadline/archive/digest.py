@@ -160,8 +160,8 @@ class _Work(Struct):
 def _read_work(archive: Archive, period: DigestPeriod, project: str | None) -> _Work:
     """What sessions produced. A file that several sessions changed counts once in its project and in the total."""
     results: defaultdict[str, list[str]] = defaultdict(list)
-    listed = archive.outcomes(kinds=_RESULT_KINDS, project=project, since=period.since, until=period.until)
-    for outcome in listed:
+    outcomes = archive.outcomes(kinds=_RESULT_KINDS, project=project, since=period.since, until=period.until)
+    for outcome in outcomes:
         is_commit = outcome.kind is OutcomeKind.COMMIT
         is_counted = not outcome.is_replaced if is_commit else outcome.action in COUNTED_ACTIONS
         text = outcome.label if is_commit else outcome.ref or outcome.label

@@ -111,13 +111,13 @@ class StoredInsights:
         self._jobs = jobs
         self._homes = homes
         self._generation = index.generation
-        chosen = index.select_insights(selection.charge_filter)
-        if chosen.unknown and self._store(_with_any(find_sessions(), chosen.unknown)):
-            chosen = index.select_insights(selection.charge_filter)
-        others = [*map(_session_files, chosen.partial)]
-        if chosen.unknown:
-            others += _with_any(find_sessions(), chosen.unknown)
-        self.stored = chosen.whole
+        insights = index.select_insights(selection.charge_filter)
+        if insights.unknown and self._store(_with_any(find_sessions(), insights.unknown)):
+            insights = index.select_insights(selection.charge_filter)
+        others = [*map(_session_files, insights.partial)]
+        if insights.unknown:
+            others += _with_any(find_sessions(), insights.unknown)
+        self.stored = insights.whole
         self.computed = [insight for _, insight in self._read(others, selection)]
 
     def _store(self, sessions: Collection[SessionFiles]) -> bool:

@@ -1,4 +1,4 @@
-"""Attributes the costs of all sessions in the background, once, so that questions about a period are answered at once.
+"""Attribute the costs of all sessions in the background, so that questions about a period need not wait.
 
 The first call of `Archive.causes` does this as well, but takes as long as reading all transcripts. A browser or an
 agent would time out.

@@ -42,10 +42,10 @@ def read_outcomes(
     by_path = {str(session.main.path): session for session in sessions}
     facts = OutcomeFacts()
     mains = [session.main for session in by_path.values()]
-    for transcript, found in map_transcripts(partial(_read_session, by_path, homes), mains, jobs=jobs):
-        facts.outcomes += found.outcomes
-        facts.changes += found.changes
-        facts.messages |= found.messages
+    for transcript, own in map_transcripts(partial(_read_session, by_path, homes), mains, jobs=jobs):
+        facts.outcomes += own.outcomes
+        facts.changes += own.changes
+        facts.messages |= own.messages
         advance(transcript.size)
     return facts
 
@@ -108,10 +108,10 @@ def make_report(facts: OutcomeFacts, period: OutcomePeriod, *, is_scoped: bool) 
     from threadline.insight import RepositoryCheck
 
     check = RepositoryCheck(period.repo)
-    chosen = facts if is_scoped else check.select(facts)
-    sessions = {row.session for rows in (chosen.outcomes, chosen.changes) for row in rows}
+    selected = facts if is_scoped else check.select(facts)
+    sessions = {row.session for rows in (selected.outcomes, selected.changes) for row in rows}
     return OutcomeReport(
-        chosen,
+        selected,
         since=period.since,
         until=period.until,
         count_lines=check.count_lines,

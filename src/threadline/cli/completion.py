@@ -50,7 +50,7 @@ def _read_index(context: click.Context, read: Callable[[Index], Iterable[Any]]) 
     from threadline.cli.resolve import open_archive  # noqa: PLC0415 - fields and keys are completed without it
 
     homes: Sequence[str] = next(
-        (found.params["homes"] for found in _contexts(context) if found.params.get("homes")), ()
+        (parent.params["homes"] for parent in _contexts(context) if parent.params.get("homes")), ()
     )
     with open_archive(homes) as archive:
         if not archive.index.exists():

@@ -45,8 +45,8 @@ def load_settings(
     """
     user_file = user_settings_file()
     parts = [_read_settings(path) for path in (*([user_file] if user_file.is_file() else []), *files)]
-    listed = [line.strip() for path in lists for line in _read_text(path).splitlines() if line.strip()]
-    hidden = [*words, *listed, *(word for part in parts for word in part.words)]
+    lines = [line.strip() for path in lists for line in _read_text(path).splitlines() if line.strip()]
+    hidden = [*words, *lines, *(word for part in parts for word in part.words)]
     for word in hidden:
         if len(word.strip()) < _MIN_WORD_LENGTH:
             raise BadQuery(f"The word {word!r} is too short to hide. Use at least {_MIN_WORD_LENGTH} characters.")

@@ -230,8 +230,8 @@ def _select_objects(bucket: Bucket) -> _Selection:
         raise NotFound(
             f"{bucket.uri!r} contains nothing that Claude Code writes. Name the prefix that contains {PROJECTS!r}."
         )
-    chosen = {name: stored for name, stored in objects.items() if path_in_home(name, homes) is not None}
-    return _Selection(chosen, homes, skipped)
+    in_homes = {name: stored for name, stored in objects.items() if path_in_home(name, homes) is not None}
+    return _Selection(in_homes, homes, skipped)
 
 
 def _version(stored: StoredObject) -> _Version:

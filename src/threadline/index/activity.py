@@ -48,9 +48,9 @@ def transcript_activity(
         for number, path in connection.execute("SELECT transcript_id, path FROM transcripts")
         if path in encoded
     }
-    listed = json.dumps(list(numbers))
+    id_list = json.dumps(list(numbers))
     activity = {number: TranscriptActivity([]) for number in numbers}
-    texts = (listed, _sortable(since, -_MARGIN), _sortable(until, _MARGIN))
+    texts = (id_list, _sortable(since, -_MARGIN), _sortable(until, _MARGIN))
     for number, timestamp in connection.execute(_SELECT_TIMES, texts):
         moment = parse_timestamp(timestamp)
         if moment is not None and since <= moment <= until:
@@ -58,7 +58,7 @@ def transcript_activity(
     for number, timestamp in connection.execute(_SELECT_PROMPTS, texts):
         moment = parse_timestamp(timestamp)
         activity[number].prompts += moment is not None and since <= moment <= until
-    seconds = (listed, int(since.timestamp()), int(until.timestamp()))
+    seconds = (id_list, int(since.timestamp()), int(until.timestamp()))
     for number, outcome, count in connection.execute(_SELECT_CALLS, seconds):
         activity[number].calls += count
         activity[number].failed_calls += count if outcome in _FAILURES else 0

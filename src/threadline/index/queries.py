@@ -497,8 +497,8 @@ class EntryTable:
 
     def rows(self, entry_ids: Iterable[int]) -> list[EntryRow]:
         """The rows of these entries, those indexed last first. Ids of deleted entries are left out."""
-        listed = ", ".join(map(str, entry_ids))
-        return list(self._select(f"WHERE e.entry_id IN ({listed}) ORDER BY e.entry_id DESC"))
+        id_list = ", ".join(map(str, entry_ids))
+        return list(self._select(f"WHERE e.entry_id IN ({id_list}) ORDER BY e.entry_id DESC"))
 
     def all_rows(self) -> Iterator[EntryRow]:
         """The rows of all entries."""
@@ -508,8 +508,8 @@ class EntryTable:
         """The facts of these entries, in any order. Ids of deleted entries are left out."""
         numbers = list(entry_ids)
         for at in range(0, len(numbers), _ENTRIES_BATCH):
-            listed = ", ".join(map(str, numbers[at : at + _ENTRIES_BATCH]))
-            yield from map(EntryFacts._make, self._connection.execute(_SELECT_FACTS.format(listed)))
+            id_list = ", ".join(map(str, numbers[at : at + _ENTRIES_BATCH]))
+            yield from map(EntryFacts._make, self._connection.execute(_SELECT_FACTS.format(id_list)))
 
     def replies_before(self, row: EntryRow, max_lines: int) -> Iterator[EntryRow]:
         """The assistant entries in the lines before an entry, nearest first."""
@@ -617,13 +617,13 @@ class FullText:
 
     def scores(self, match: str, entry_ids: Collection[int], weights: Mapping[str, float]) -> dict[int, float]:
         """The BM25 scores of those of these entries that match; larger is better. `weights` has one for each field."""
-        chosen = set(entry_ids)
-        listed = ", ".join(str(weights[field]) for field in FIELDS)
+        ids = set(entry_ids)
+        weight_list = ", ".join(str(weights[field]) for field in FIELDS)
         rows = self._connection.execute(
-            f"SELECT rowid, bm25(text, {listed}) FROM text WHERE text MATCH ? AND rowid >= ? AND rowid <= ?",
-            (match, min(chosen), max(chosen)),
+            f"SELECT rowid, bm25(text, {weight_list}) FROM text WHERE text MATCH ? AND rowid >= ? AND rowid <= ?",
+            (match, min(ids), max(ids)),
         )
-        return {entry_id: -score for entry_id, score in rows if entry_id in chosen}
+        return {entry_id: -score for entry_id, score in rows if entry_id in ids}
 
 
 def _select_ids(match: str, selection: EntryFilter) -> tuple[str, tuple[object, ...]]:

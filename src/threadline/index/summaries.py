@@ -386,9 +386,9 @@ _STATEMENTS = {
 
 def read_session_details(connection: sqlite3.Connection, sessions: Collection[str]) -> dict[str, SessionDetails]:
     """Facts about each of these sessions, by id."""
-    chosen = json.dumps(sorted(sessions))
+    id_list = json.dumps(sorted(sessions))
     details: dict[str, SessionDetails] = dict.fromkeys(sessions, _NO_DETAILS)
     for name, statement in _STATEMENTS.items():
-        for session, value, *_ in connection.execute(statement, (chosen,)):
+        for session, value, *_ in connection.execute(statement, (id_list,)):
             details[session] = replace(details[session], **{name: value})
     return details

@@ -137,10 +137,10 @@ def _is_unrestorable(version: Version, lost: set[str], lengths: dict[str, int]) 
 
 def _unlisted_sessions(catalogue: Catalogue) -> tuple[str, ...]:
     """The sessions in pieces that no manifest refers to."""
-    listed = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces}
-    listed.update(hash_ for version in catalogue.forgotten_versions for hash_ in version.pieces)
+    referenced = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces}
+    referenced.update(hash_ for version in catalogue.forgotten_versions for hash_ in version.pieces)
     sessions: set[str] = set()
-    for hash_ in catalogue.located.keys() - listed:
+    for hash_ in catalogue.located.keys() - referenced:
         try:
             data = catalogue.piece(hash_)
         except Unreadable:

@@ -300,11 +300,11 @@ class Catalogue:
             return []
         compute = import_library("pyarrow.compute", "lake")
         pa = import_library("pyarrow", "lake")
-        wanted = pa.array(list(values), arrow_schema(name).field(column).type)
+        allowed = pa.array(list(values), arrow_schema(name).field(column).type)
 
         def find(data_file: Any) -> list[dict[str, Any]]:
             rows = self._read_file(name, data_file.file_path, columns)
-            return list(rows.filter(compute.is_in(rows.column(column), wanted)).to_pylist())
+            return list(rows.filter(compute.is_in(rows.column(column), allowed)).to_pylist())
 
         with ThreadPoolExecutor(_READERS) as pool:
             return [row for rows in pool.map(find, self.data_files(name, days)) for row in rows]

@@ -249,15 +249,15 @@ def prove_forgotten(bucket: Bucket, ids: set[str], uuids: set[str]) -> tuple[int
             raise _not_forgotten(bucket, entry.path)
         data = bucket.get(entry.path)
         if entry.path.endswith(".zst"):
-            found = _ids_in(decompress(data, entry.path))
+            names = _ids_in(decompress(data, entry.path))
         elif entry.path.endswith(".parquet"):
             file = parquet.ParquetFile(BytesIO(data))
             columns = [name for name in ("source", "uuid") if name in file.schema_arrow.names]
             values = file.read(columns=columns)
-            found = {value for column in columns for value in values.column(column).to_pylist()}
+            names = {value for column in columns for value in values.column(column).to_pylist()}
         else:
-            found = set()
-        if found & (uuids | ids):
+            names = set()
+        if names & (uuids | ids):
             raise _not_forgotten(bucket, entry.path)
     commit = read_commit(bucket)
     catalogue = Catalogue(bucket, commit)

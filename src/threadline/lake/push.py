@@ -390,9 +390,9 @@ class _Push:
 
         A redacted file is replaced when a secret becomes known later, and its old bytes must not stay.
         """
-        listed = {segment.object for batch in self._batches for file in batch.files for segment in file.segments}
+        referenced = {segment.object for batch in self._batches for file in batch.files for segment in file.segments}
         needed = {segment.object for file in self._latest.values() for segment in file.segments}
-        self._bucket.delete(sorted(listed - needed))
+        self._bucket.delete(sorted(referenced - needed))
 
 
 def _check_person(person: str) -> None:

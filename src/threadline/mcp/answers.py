@@ -280,9 +280,9 @@ class Answers:
         if all(self._is_in_scope(group.key) for group in causes.by("project")):
             return causes.amount, causes.largest(limit), causes.by(by) if by is not None else []
         # A part of a path is also a part of others.
-        chosen = [cause for cause in causes if self._is_in_scope(cause.project)]
-        groups = group_rows(chosen, by) if by is not None else []
-        return sum_amounts(cause.amount for cause in chosen), chosen[:limit], groups
+        in_scope = [cause for cause in causes if self._is_in_scope(cause.project)]
+        groups = group_rows(in_scope, by) if by is not None else []
+        return sum_amounts(cause.amount for cause in in_scope), in_scope[:limit], groups
 
     def sql(self, query: str, max_tokens: int = 2000) -> str:
         """The rows of a SELECT on the index of all sessions."""
@@ -505,15 +505,15 @@ class Answers:
 
     def _in_scope(self, find: Callable[[int], Iterable[_Row]], limit: int) -> _Selection[_Row]:
         """The first rows of a listing that are in scope. More rows are asked for until there are enough, or no more."""
-        chosen = max(1, min(limit, _MAX_HITS))
-        most = chosen
+        needed = max(1, min(limit, _MAX_HITS))
+        most = needed
         while True:
             listing = find(most)
             rows = list(listing)
             matches = [row for row in rows if self._is_in_scope(row.project)]
-            if len(matches) >= chosen or len(rows) < most:
+            if len(matches) >= needed or len(rows) < most:
                 note = getattr(listing, "note", None)
-                return _Selection(matches[:chosen], [note] if note else [])
+                return _Selection(matches[:needed], [note] if note else [])
             most *= 4
 
     def _load(self, name: str) -> Session:

@@ -171,9 +171,9 @@ def no_such_number(noun: str, number: int, total: int, *, plural: str | None = N
 
 def join_some(words: Iterable[str], limit: int = _MAX_LISTED) -> str:
     """Join the first words of a list: `Bash, Read and 3 more`."""
-    listed = list(words)
-    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
-    return ", ".join(listed[:limit]) + more
+    words = list(words)
+    more = f" and {len(words) - limit} more" if len(words) > limit else ""
+    return ", ".join(words[:limit]) + more
 
 
 def count_agents(with_transcript: int, started: int) -> str:

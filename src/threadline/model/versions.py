@@ -1,4 +1,4 @@
-"""Compares versions of Claude Code."""
+"""Compare versions of Claude Code."""
 
 from __future__ import annotations
 

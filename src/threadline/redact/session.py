@@ -212,8 +212,8 @@ def _pieces_across(joined: JoinedTexts, spans: list[Span], min_pieces: int = 2) 
             value = span.value or "".join(piece.leaf.text[piece.start : piece.end] for piece in pieces)
             for piece in pieces:
                 is_part = len(pieces) > 1 or span.local_only
-                found = Span(piece.start, piece.end, span.kind, local_only=is_part, value=value)
-                yield Match(piece.leaf, found, is_local=True)
+                part = Span(piece.start, piece.end, span.kind, local_only=is_part, value=value)
+                yield Match(piece.leaf, part, is_local=True)
 
 
 @lru_cache(maxsize=4096)

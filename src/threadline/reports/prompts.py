@@ -75,7 +75,7 @@ def find_prompts(
     """Return the prompts in main transcripts, each given with its project, newest first."""
     projects = dict(transcripts)
     prompts: list[SessionPrompt] = []
-    for transcript, found in map_transcripts(transcript_prompts, projects, jobs=jobs):
+    for transcript, own in map_transcripts(transcript_prompts, projects, jobs=jobs):
         prompts += (
             SessionPrompt(
                 prompt.timestamp,
@@ -86,7 +86,7 @@ def find_prompts(
                 prompt.text,
                 prompt.place,
             )
-            for prompt in found
+            for prompt in own
         )
         if progress is not None:
             progress(transcript.size)

@@ -168,12 +168,12 @@ class _FileScanner:
         by_text: dict[Leaf, list[Span]] = {}
         for match in matches:
             by_text.setdefault(match.leaf, []).append(match.span)
-        found = [
+        findings = [
             (leaf.json_path, span.kind, span.value or leaf.text[start:end])
             for leaf, spans in by_text.items()
             for start, end, span in merge_overlapping(spans)
         ]
-        yield from self._count(found, Place(self._path, number), owner, timestamp)
+        yield from self._count(findings, Place(self._path, number), owner, timestamp)
 
     def _scan_text(self, lines: list[tuple[int, str]]) -> Iterator[Exposure]:
         if not lines:
@@ -185,15 +185,15 @@ class _FileScanner:
         for start, end, span in merge_overlapping(spans):
             number = lines[bisect_right(ends, start)][0]
             by_line.setdefault(number, []).append(("", span.kind, span.value or text[start:end]))
-        for number, found in by_line.items():
-            yield from self._count(found, Place(self._path, number), self._session, None)
+        for number, findings in by_line.items():
+            yield from self._count(findings, Place(self._path, number), self._session, None)
 
     def _count(
-        self, found: list[tuple[str, str, str]], place: Place, owner: SessionId | None, timestamp: datetime | None
+        self, findings: list[tuple[str, str, str]], place: Place, owner: SessionId | None, timestamp: datetime | None
     ) -> Iterator[Exposure]:
         counts: Counter[tuple[str, str]] = Counter()
         marks: dict[tuple[str, str], set[bytes]] = {}
-        for path, kind, secret in found:
+        for path, kind, secret in findings:
             is_listed = kind in self._filter.kinds if self._filter.kinds else self._is_wanted_kind(kind)
             if is_listed:
                 counts[kind, path] += 1

@@ -121,9 +121,9 @@ def read_recent_usage(
     reader = _RecentReader(f"{since:%Y-%m-%dT%H:%M:%S}", searched)
     last = reader.session(named) if named.main is not None else None
     until = monotonic() + seconds
-    listed, not_read = reader.others(searched, since, lambda: monotonic() >= until)
+    is_complete, not_read = reader.others(searched, since, lambda: monotonic() >= until)
     ledger = ledger_from_sightings(reader.sightings, table, reader.problems)
-    return RecentUsage(named, since, ledger, last, not_read, listed)
+    return RecentUsage(named, since, ledger, last, not_read, is_complete)
 
 
 class _RecentReader:
@@ -156,20 +156,20 @@ class _RecentReader:
 
     def others(self, homes: Iterable[Home], since: datetime, too_late: Callable[[], bool]) -> tuple[bool, int]:
         """Read what changed. Return whether all of it was listed, and how many transcripts were not read."""
-        listed = True
+        is_complete = True
         changed: dict[str, Transcript] = {}
         try:
             for home in homes:
                 for transcript in recent_transcripts(home, int(since.timestamp() * 1e9), too_late=too_late):
                     changed.setdefault(os.fspath(transcript.path), transcript)
         except OutOfTime:
-            listed = False
+            is_complete = False
         unread = [transcript for path, transcript in changed.items() if path not in self._read]
         unread.sort(key=lambda transcript: transcript.mtime_ns)
         while unread and not too_late():
             transcript = unread.pop()
             self._add(transcript, read_sightings_since(transcript, self.since))
-        return listed, len(unread)
+        return is_complete, len(unread)
 
     def _read_related(self, main: Path, home: Home, ids: set[str], began_ns: int) -> None:
         """Read sessions that begin like this one: a fork or a continuation copies what the other spent."""

@@ -177,10 +177,10 @@ def _apply_limit(rows: Rows, limit: int | None, *, newest: bool) -> tuple[tuple[
     if newest and rows.by[0] == "hour":  # of the day: no hour is newer than another
         sums = {value: Sum.of(row for row in rows if row.keys["hour"] == value) for value in values}
         values.sort(key=lambda value: (sums[value].amount or 0, sums[value].tokens))
-    chosen = set(values[-limit:] if newest else values[:limit])
+    included = set(values[-limit:] if newest else values[:limit])
     return (
-        tuple(row for row in rows if row.keys[rows.by[0]] in chosen),
-        tuple(row for row in rows if row.keys[rows.by[0]] not in chosen),
+        tuple(row for row in rows if row.keys[rows.by[0]] in included),
+        tuple(row for row in rows if row.keys[rows.by[0]] not in included),
     )
 
 
@@ -379,8 +379,8 @@ def _partly_deleted(
 def _read_stats_caches(found: Found, problems: list[Problem]) -> Iterator[tuple[StatsCache, Place]]:
     # Homes listed without side files do not list the statistics; they are always at the same path.
     path = found.home.path / _STATS_CACHE
-    listed = [side for side in found.side_files if side.kind is SideFileKind.STATS_CACHE]
-    for side in listed or ([SideFile(path, found.home, SideFileKind.STATS_CACHE, 0)] if path.is_file() else []):
+    caches = [side for side in found.side_files if side.kind is SideFileKind.STATS_CACHE]
+    for side in caches or ([SideFile(path, found.home, SideFileKind.STATS_CACHE, 0)] if path.is_file() else []):
         place = Place(str(side.path), 1)
         try:
             data = read_side_bytes(side.path, found.home.path)

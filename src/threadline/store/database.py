@@ -1,4 +1,4 @@
-"""Stores sessions in a SQLite file: the lines of transcripts, in the order in which they came.
+"""Store sessions in a SQLite file: the lines of transcripts, in the order in which they came.
 
 The file can be copied like any other while nothing writes to it. `find` copies its transcripts into the cache folder,
 so that every command reads it as a home.

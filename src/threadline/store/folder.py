@@ -1,4 +1,4 @@
-"""Stores sessions in a folder that is a Claude home: transcripts are below `projects/`, as Claude Code writes them."""
+"""Store sessions in a folder that is a Claude home: transcripts are below `projects/`, as Claude Code writes them."""
 
 from __future__ import annotations
 

@@ -175,10 +175,10 @@ class Notification(Struct, frozen=True):
 
 def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
     """Return every notification once. If it was queued and then delivered to the model, the later row counts."""
-    listed = list(entries)
+    entries = list(entries)
     queued: list[tuple[int, str]] = []
     delivered: dict[object, list[tuple[int, str]]] = {}
-    for at, entry in enumerate(listed):
+    for at, entry in enumerate(entries):
         if isinstance(entry, QueueOperationEntry):
             queued += ((at, text) for text in _tag_contents(entry.text) if entry.operation == "enqueue")
         elif row_texts := [(at, text) for text in _tag_contents(_program_text(entry))]:
@@ -189,7 +189,7 @@ def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
         counts[text.strip()] -= 1
         if counts[text.strip()] < 0:
             texts.append((at, text))
-    return [_parse_notification(text, listed[at]) for at, text in sorted(texts, key=lambda pair: pair[0])]
+    return [_parse_notification(text, entries[at]) for at, text in sorted(texts, key=lambda pair: pair[0])]
 
 
 def _program_text(entry: Entry) -> str:

@@ -423,10 +423,10 @@ def build_history(
     `transcript` is the complete file, if it also contains rows of other agents: the active thread may lead through
     them.
     """
-    listed = list(entries)
-    graph = Graph(listed)
+    entries = list(entries)
+    graph = Graph(entries)
     parallel = ParallelReplies(graph)
-    thread = active_thread(listed, graph, parallel, agent=agent)
+    thread = active_thread(entries, graph, parallel, agent=agent)
     if transcript is not None:
         thread = _thread_through(transcript, thread)
     compactions = find_compactions(graph)
@@ -435,19 +435,19 @@ def build_history(
         if thread.source is LeafSource.FILE_ORDER
         else whole_conversation(thread, compactions, graph, parallel, find_resumptions(graph, agent=agent))
     )
-    acts = find_acts(listed, agent=agent)
+    acts = find_acts(entries, agent=agent)
     prompts = {act.entry.uuid for act in acts if act.kind in _PROMPT_KINDS and act.entry.uuid is not None}
     commands = {act.entry.uuid for act in acts if act.kind is ActKind.COMMAND and act.entry.uuid is not None}
     kept = {entry.uuid for entry in conversation if entry.uuid is not None}
     branches = find_branches(graph, prompts, kept, commands)
     return AgentHistory(
-        entries=tuple(listed),
+        entries=tuple(entries),
         thread=thread,
-        conversation=tuple(_with_unplaced_rows(conversation, branches, listed)),
+        conversation=tuple(_with_unplaced_rows(conversation, branches, entries)),
         branches=tuple(branches),
         compactions=tuple(compactions),
         acts=tuple(acts),
-        turns=tuple(split_into_turns(listed, acts)),
+        turns=tuple(split_into_turns(entries, acts)),
     )
 
 
@@ -481,8 +481,8 @@ def _with_unplaced_rows(
 
 def _thread_through(transcript: Sequence[Entry], separate: Thread) -> Thread:
     """Return the active thread of a complete transcript, without the rows of other agents on it."""
-    listed = list(transcript)
-    graph = Graph(listed)
-    thread = active_thread(listed, graph, ParallelReplies(graph))
+    transcript = list(transcript)
+    graph = Graph(transcript)
+    thread = active_thread(transcript, graph, ParallelReplies(graph))
     entries = tuple(entry for entry in thread.entries if not entry.is_agent)
     return Thread(entries, thread.leaf, thread.source) if entries else separate

@@ -33,13 +33,13 @@ def session_title(entries: Iterable[Entry], acts: Iterable[Act], links: SummaryL
     of other transcripts. If a transcript has no conversation, its own last summary is all there is. If nobody typed a
     prompt, the title is the heading of the plan that the session carries out.
     """
-    listed = list(entries)
-    titles, act_titles = _title_candidates(listed, acts)
+    entries = list(entries)
+    titles, act_titles = _title_candidates(entries, acts)
     title = choose_title(titles, act_titles)
     if not can_summary_replace(title.source):
         return title
-    spoken = [entry for entry in listed if isinstance(entry, ChainEntry) and not entry.is_agent]
-    own = _own_summaries(listed)
+    spoken = [entry for entry in entries if isinstance(entry, ChainEntry) and not entry.is_agent]
+    own = _own_summaries(entries)
     if spoken:
         positions: dict[str, int] = {entry.uuid: at for at, entry in enumerate(spoken) if entry.uuid is not None}
         text = choose_summary((*own, *links.summaries), positions, spoken[0].line.transcript)

@@ -1,4 +1,4 @@
-"""Reads all transcripts in the background for the doctor page, and remembers the last result."""
+"""Read all transcripts in the background for the doctor page, and remember the last result."""
 
 from __future__ import annotations
 

@@ -49,10 +49,10 @@ class _Listener:
 
     def notify(self, sessions: Sequence[str]) -> None:
         """Report sessions that have changed. Called from the follower's thread."""
-        chosen = [session for session in sessions if self.session is None or session == self.session]
-        if chosen:
+        own = [session for session in sessions if self.session is None or session == self.session]
+        if own:
             with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._add, chosen)
+                self._loop.call_soon_threadsafe(self._add, own)
 
     def start(self) -> None:
         """From now on no change is missed; an earlier one may have been, so the page is sent a first event."""

@@ -518,10 +518,10 @@ def _find_session(name: str, archive: Archive) -> SessionPlace:
     for transcript in transcripts:
         if escape_path(transcript.path) == name:
             return SessionPlace(name, transcript.path, archive.homes, archive.links())
-    listed = [transcript for transcript in transcripts if transcript.is_main and transcript.session == name]
-    listed = [transcript for transcript in listed if transcript.size] or listed
-    exact = listed[0] if len(listed) == 1 else None  # with several, the archive says that the name is ambiguous
-    if not listed and (path := _find_by_content(name, archive)) is not None:
+    candidates = [transcript for transcript in transcripts if transcript.is_main and transcript.session == name]
+    candidates = [transcript for transcript in candidates if transcript.size] or candidates
+    exact = candidates[0] if len(candidates) == 1 else None  # with several, the archive says that the name is ambiguous
+    if not candidates and (path := _find_by_content(name, archive)) is not None:
         return SessionPlace(name, path, archive.homes, archive.links())
     transcript = exact or archive.transcript(name)
     if transcript.is_main and transcript.session is not None:

@@ -127,8 +127,8 @@ def blocks(
     ledger = archive.ledger(rates)
     windows = ledger.windows(now=present, hours=hours)
     token_limit = window_limit(windows, _parse_token_limit(limit_tokens), is_given=limit_tokens is not None)
-    listed = windows if shape is not None or output != "table" else list(_clip_gaps(windows))
-    shown = [window for window in listed if _is_in_time(window, time) and (window.is_active or not only_active)]
+    rows = windows if shape is not None or output != "table" else list(_clip_gaps(windows))
+    shown = [window for window in rows if _is_in_time(window, time) and (window.is_active or not only_active)]
     if limit is not None:
         shown = _newest(shown, limit)
     if order == "desc":

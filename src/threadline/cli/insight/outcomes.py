@@ -104,10 +104,10 @@ def outcomes(
         raise click.UsageError("--by adds up; omit --list and --kind.")
     with open_archive(homes) as archive:
         archive.zone = zone
-        named = session_id(session, archive)
+        full_id = session_id(session, archive)
         if lists:
-            return _print_list(archive, named, criteria, kinds, repo, output)
-        return _print_groups(archive, named, by or "session", criteria, repo, output)
+            return _print_list(archive, full_id, criteria, kinds, repo, output)
+        return _print_groups(archive, full_id, by or "session", criteria, repo, output)
 
 
 def _print_list(  # noqa: PLR0917 - what the command line has
@@ -118,15 +118,15 @@ def _print_list(  # noqa: PLR0917 - what the command line has
     repo: str | None,
     output: str,
 ) -> int:
-    chosen = criteria.with_default_limit(output) if session is None else criteria
-    rows = archive.outcomes(session, kinds=kinds, repo=repo, **chosen.archive_arguments())
+    limited = criteria.with_default_limit(output) if session is None else criteria
+    rows = archive.outcomes(session, kinds=kinds, repo=repo, **limited.archive_arguments())
     code = print_listing(
         rows,
         output,
         row=outcome_record,
         table=lambda items: _list_table(items, criteria.zone, has_session=session is None),
         nothing=lambda: _explain_nothing(archive, session, criteria, repo),
-        limit=chosen.limit,
+        limit=limited.limit,
     )
     if rows and output == "table" and session is not None and not kinds:
         total = archive.outcome_groups(
@@ -174,7 +174,7 @@ def _explain_nothing(archive: Archive, session: str | None, criteria: CrossSessi
 
 def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:
     total = groups.total
-    listed = [*groups, total] if total is not None and len(groups) + (groups.more or 0) > 1 else list(groups)
+    rows = [*groups, total] if total is not None and len(groups) + (groups.more or 0) > 1 else list(groups)
     columns: dict[str, Callable[[OutcomeGroup], str]] = {
         "amount": lambda group: format_amount(group.amount),
         "commits": lambda group: format_count(group.commits),
@@ -189,7 +189,7 @@ def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:
         "$/PR": lambda group: format_amount(group.per_pull_request),
         "$/100 lines": lambda group: format_amount(group.per_100_lines),
     }
-    cells = [[*(show(group) for show in columns.values()), _format_key(group.key, by, titles)] for group in listed]
+    cells = [[*(show(group) for show in columns.values()), _format_key(group.key, by, titles)] for group in rows]
     table = out.format_table(
         [*columns, by], cells, right=range(len(columns)), drop=_DROPPED_FIRST, ends=by == "project"
     )

@@ -114,28 +114,28 @@ def waste(
     loaded = reason = None
     if period.is_across_sessions:
         with period.open() as (archive, arguments):
-            found = archive.waste(detectors=detectors, limits=limits, **arguments)
-            reason = None if found else period.explain_project(archive)
+            findings = archive.waste(detectors=detectors, limits=limits, **arguments)
+            reason = None if findings else period.explain_project(archive)
     else:
         with open_session(session or "last", homes) as (loaded, archive):
-            found = archive.session_waste(loaded, detectors=detectors, limits=limits, prices=period.rates)
+            findings = archive.session_waste(loaded, detectors=detectors, limits=limits, prices=period.rates)
     return print_listing(
-        found,
+        findings,
         output,
         row=waste_record,
-        table=lambda _rows: _format_waste(loaded, found, limit),
+        table=lambda _rows: _format_waste(loaded, findings, limit),
         nothing=lambda: (
             reason or f"Nothing that cost at least {format_amount(limits.min_amount)}. --min 0 shows smaller findings."
         ),
     )
 
 
-def _format_waste(session: Session | None, found: WasteList, limit: int) -> str:
-    shown = found[:limit]
+def _format_waste(session: Session | None, findings: WasteList, limit: int) -> str:
+    shown = findings[:limit]
     cells = [
         (
             format_amount(finding.amount),
-            format_share(finding.amount, found.total),
+            format_share(finding.amount, findings.total),
             ("~" if finding.estimated else "") + format_tokens(finding.tokens),
             finding.detector,
             *turn_cell(session, finding.turn),
@@ -147,9 +147,9 @@ def _format_waste(session: Session | None, found: WasteList, limit: int) -> str:
     headings = ("amount", "share", "tokens", "detector", *place_headings(session), "what")
     right = [at for at, heading in enumerate(headings) if heading not in {"detector", "what"}]
     table = out.format_table(headings, cells, right=right, drop=("share", "tokens", "turn"), cut=clip_path)
-    more = f" {count(len(found) - len(shown), 'more row')}: use --limit N." if len(found) > len(shown) else ""
-    summary = f"{count(len(found), 'finding')}; {format_amount(found.total)} was spent in all.{more}"
-    return "\n".join([with_session_heading(session, table), "", out.wrap_text(summary), "", *_suggestions(found)])
+    more = f" {count(len(findings) - len(shown), 'more row')}: use --limit N." if len(findings) > len(shown) else ""
+    summary = f"{count(len(findings), 'finding')}; {format_amount(findings.total)} was spent in all.{more}"
+    return "\n".join([with_session_heading(session, table), "", out.wrap_text(summary), "", *_suggestions(findings)])
 
 
 def _suggestions(found: WasteList) -> list[str]:

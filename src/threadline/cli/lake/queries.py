@@ -1,4 +1,4 @@
-"""`threadline lake usage`, `sql`, `search` and `teams`: ask a lake."""
+"""`threadline lake usage`, `sql`, `search` and `teams`: query a lake."""
 
 from __future__ import annotations
 

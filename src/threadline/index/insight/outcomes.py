@@ -163,7 +163,7 @@ def _add_call(rows: TranscriptOutcomes, call: _StoredCall, path: str, read_line:
     arguments = _read_input(call, path, read_line)
     commands = parse_shell_call(call.tool, arguments)
     rows.programs += ((*key, storable_text(name) or "") for name in program_names(commands))
-    found = extract_outcomes(
+    outcomes = extract_outcomes(
         call.tool,
         arguments,
         commands,
@@ -172,7 +172,7 @@ def _add_call(rows: TranscriptOutcomes, call: _StoredCall, path: str, read_line:
         CallOutcome(call.outcome),
         call.exit_code,
     )
-    rows.outcomes += (_outcome_values(key, number, row) for number, row in enumerate(found))
+    rows.outcomes += (_outcome_values(key, number, row) for number, row in enumerate(outcomes))
 
 
 def _read_input(call: _StoredCall, path: str, read_line: _LineReader) -> Any:
@@ -182,9 +182,9 @@ def _read_input(call: _StoredCall, path: str, read_line: _LineReader) -> Any:
 def _result_content(entry: UserEntry | AssistantEntry, call: str) -> Any:
     """What a call returned. A result that names no call, or another name of it, is the last of its entry."""
     blocks = list(result_blocks(entry))
-    named = [block for block in blocks if storable_text(block.tool_use_id) == call]
-    chosen = named or [block for block in blocks if not block.tool_use_id] or blocks
-    return chosen[-1].content if chosen else None
+    answers = [block for block in blocks if storable_text(block.tool_use_id) == call]
+    candidates = answers or [block for block in blocks if not block.tool_use_id] or blocks
+    return candidates[-1].content if candidates else None
 
 
 def _outcome_values(key: CallKey, number: int, row: OutcomeRow) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Resolves summaries: finds the entries that they name in all transcripts, and titles the sessions that contain them.
+"""Resolve summaries: find the entries that they name in all transcripts, and title the sessions that contain them.
 
 A summary in one transcript may name an entry of any other, and either may be read first. So each refresh ends with
 this step: it searches the new entries for those that any summary names, and all entries for those that a new summary

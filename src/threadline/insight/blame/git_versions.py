@@ -63,7 +63,7 @@ def read_versions(repository: Repository, path: str) -> GitVersions:
     revision = repository.head
     if revision is None:
         return GitVersions(None, [], [path])
-    listed: list[tuple[str, tuple[str, ...], str]] = []
+    commits: list[tuple[str, tuple[str, ...], str]] = []
     paths = [path]
     todo = [(revision, path)]
     seen: set[tuple[str, str]] = set()
@@ -77,21 +77,21 @@ def read_versions(repository: Repository, path: str) -> GitVersions:
             if (commit, name) in seen:
                 continue
             seen.add((commit, name))
-            listed.append((commit, parents, name))
+            commits.append((commit, parents, name))
             if not parents and (source := _renamed_from(repository, commit, name)) is not None:
                 old_name, parent = source
                 if old_name not in paths:
                     paths.append(old_name)
                 roots[_key(commit, name)] = f"{parent}\0{old_name}"
                 todo.append((parent, old_name))
-    texts = _read_texts(repository, [(commit, name) for commit, _, name in listed])
-    facts = _read_facts(repository, {commit for commit, _, _ in listed})
-    first = {commit for commit, parents, name in listed if not parents and _key(commit, name) not in roots}
+    texts = _read_texts(repository, [(commit, name) for commit, _, name in commits])
+    facts = _read_facts(repository, {commit for commit, _, _ in commits})
+    first = {commit for commit, parents, name in commits if not parents and _key(commit, name) not in roots}
     cut = _missing_parents(repository, {commit: facts[commit].parents for commit in first if commit in facts})
-    if len(listed) >= _MAX_COMMITS:
+    if len(commits) >= _MAX_COMMITS:
         cut |= first
     versions = []
-    for commit, parents, name in listed:
+    for commit, parents, name in commits:
         key = _key(commit, name)
         before = [_key(parent, name) for parent in parents]
         if key in roots:
@@ -137,8 +137,8 @@ def _list_commits(repository: Repository, start: str, path: str) -> list[tuple[s
         "rev-list", "--topo-order", "--parents", f"--max-count={_MAX_COMMITS}", "--end-of-options", start, "--", path
     )
     rows = [line.split() for line in lines]
-    listed = {row[0] for row in rows}
-    return [(row[0], tuple(parent for parent in row[1:] if parent in listed)) for row in rows if row]
+    commits = {row[0] for row in rows}
+    return [(row[0], tuple(parent for parent in row[1:] if parent in commits)) for row in rows if row]
 
 
 def _renamed_from(repository: Repository, commit: str, path: str) -> tuple[str, str] | None:

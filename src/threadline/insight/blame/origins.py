@@ -181,12 +181,12 @@ def _overlaps(old: list[str], new: list[str]) -> list[list[int]]:
         while at < len(old) and old_ends[at] <= start:
             at += 1
         last = at
-        found: list[int] = []
+        positions: list[int] = []
         while text and last < len(old) and old_ends[last] - len(old[last]) < end:
             if old[last]:
-                found.append(last)
+                positions.append(last)
             last += 1
-        sources.append(found)
+        sources.append(positions)
     return sources
 
 

@@ -50,8 +50,8 @@ class RepositoryCheck:
         Raises:
             Unreadable: git failed or took too long, so that nothing is known.
         """
-        listed = list(outcomes)
-        commits = [outcome for outcome in listed if outcome.kind is OutcomeKind.COMMIT and outcome.ref]
+        outcomes = list(outcomes)
+        commits = [outcome for outcome in outcomes if outcome.kind is OutcomeKind.COMMIT and outcome.ref]
         full = self._repository.full_ids(outcome.ref for outcome in commits if outcome.ref)
         contained = self._repository.contained([id_ for id_ in full.values() if id_ is not None])
         reverted = self._reverted() if contained else frozenset()
@@ -66,7 +66,7 @@ class RepositoryCheck:
 
         return [
             replace(outcome, state=state_of(outcome)) if outcome.kind is OutcomeKind.COMMIT and outcome.ref else outcome
-            for outcome in listed
+            for outcome in outcomes
         ]
 
     def _reverted(self) -> frozenset[str]:

@@ -95,10 +95,10 @@ class WasteLimits(Struct, frozen=True):
 
 def filter_waste(findings: Iterable[Waste], limits: WasteLimits, detectors: Collection[str] = ()) -> list[Waste]:
     """Return the findings of these detectors that are within narrower limits, most expensive first."""
-    chosen = [
+    matches = [
         waste for waste in findings if _is_within(waste, limits) and (not detectors or waste.detector in detectors)
     ]
-    return sorted(chosen, key=lambda waste: (-waste.amount, waste.detector, str(waste.places[:1])))
+    return sorted(matches, key=lambda waste: (-waste.amount, waste.detector, str(waste.places[:1])))
 
 
 def _is_within(waste: Waste, limits: WasteLimits) -> bool:

@@ -190,13 +190,13 @@ def session_table(
     after titles, and `facts` in the second line.
     """
     names = list(columns)
-    listed = list(rows)
+    rows = list(rows)
     headings = [_with_heading(_SESSION_COLUMNS[name], heads(name) if heads is not None else None) for name in names]
-    most = max((row.amount or Decimal(0) for row in listed), default=Decimal(0))
+    most = max((row.amount or Decimal(0) for row in rows), default=Decimal(0))
     context = _RowContext(zone, project_address, most, today is not None, marks, facts)
     body_rows: list[TableRow] = []
     day: date | None = None
-    for row in listed:
+    for row in rows:
         if today is not None and row.last is not None and (row_day := in_zone(row.last, zone).date()) != day:
             day = row_day
             body_rows.append(TableRow([format_day(day, today)], is_group=True))

@@ -92,13 +92,11 @@ class TrackedLists:
 
     def _set_tasks(self, event: ReplayEvent, tasks: Iterable[Task]) -> None:
         """Apply a complete list: other tasks were removed. Listings have no order, so known tasks keep theirs."""
-        listed = {task.id: task for task in tasks if task.id is not None}
-        ordered = [name for name in self._tasks if name in listed] + [
-            name for name in listed if name not in self._tasks
-        ]
+        by_id = {task.id: task for task in tasks if task.id is not None}
+        ordered = [name for name in self._tasks if name in by_id] + [name for name in by_id if name not in self._tasks]
         before, self._tasks = self._tasks, {}
         for name in ordered:
-            self._set_task(event, name, _merge_task(before.get(name), listed[name]))
+            self._set_task(event, name, _merge_task(before.get(name), by_id[name]))
 
 
 def merge_side_lists(state: State, todos: Iterable[TodoState], tasks: Iterable[TaskState]) -> State:

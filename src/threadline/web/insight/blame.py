@@ -44,7 +44,7 @@ def blame_page(request: PageRequest) -> Page:
     zone = request.zone()
     result = request.archive.blame(paths[0])
     shown = parse_range(request, _LINES_PER_PAGE)
-    lines = result.lines[shown.after : shown.after + shown.limit]
+    lines = shown.select(result.lines)
     sessions = {str(line.session) for line in result.lines if line.session is not None}
     titles = request.archive.titles(sessions)
     main = join(
@@ -59,7 +59,7 @@ def blame_page(request: PageRequest) -> Page:
             _summary(result),
             [el("p", visible(statement), class_="note") for statement in result.statements],
             _table(request, lines, titles, zone) if lines else el("p", "The file is empty.", class_="nothing"),
-            pager(request, shown, len(lines), len(result.lines), more=len(result.lines) > shown.after + shown.limit),
+            pager(request, shown, len(lines), len(result.lines)),
             _unknown_reasons(result),
         )
     )
@@ -71,8 +71,8 @@ def _written_files(request: PageRequest, path: str) -> list[str]:
 
     Only these are opened: a page must not show any other file of the disk.
     """
-    listed = request.archive.files(path, limit=_MAX_CHOICES * 20)
-    written = dict.fromkeys(file.path for file in listed if file.writes)
+    files = request.archive.files(path, limit=_MAX_CHOICES * 20)
+    written = dict.fromkeys(file.path for file in files if file.writes)
     return [path] if path in written else list(written)
 
 

@@ -193,11 +193,11 @@ def _group_tiles(
     paid = [group for group in groups if group.amount > 0]
     shown = paid if len(paid) <= _MAX_GROUP_TILES else paid[: _MAX_GROUP_TILES - 1]
     key = key_function(by)
-    listed = sorted(causes, key=lambda cause: -cause.amount)
-    is_complete = len(listed) == sum(group.causes for group in groups)
-    least = max(_MIN_SHARE * total, listed[_MAX_TILES].amount if len(listed) > _MAX_TILES else Decimal(0))
+    by_amount = sorted(causes, key=lambda cause: -cause.amount)
+    is_complete = len(by_amount) == sum(group.causes for group in groups)
+    least = max(_MIN_SHARE * total, by_amount[_MAX_TILES].amount if len(by_amount) > _MAX_TILES else Decimal(0))
     for group in shown:
-        own = [cause for cause in listed if key(cause) == group.key]
+        own = [cause for cause in by_amount if key(cause) == group.key]
         scale = _Scale(links, total, least, links.group(group.key))
         inside = _Inside()
         inner = _INNER_KEYS.get(by) if group.key != NONE else "kind"

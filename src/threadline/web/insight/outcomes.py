@@ -95,9 +95,7 @@ def outcomes_page(request: PageRequest) -> Page:
         "until": period.until,
         "total": insight.outcome_group_record(answer.total, by) if answer.total is not None else None,
         "rows": [insight.outcome_group_record(group, by) for group in answer.groups],
-        "outcomes": [
-            insight.outcome_record(outcome) for outcome in answer.outcomes[shown.after : shown.after + shown.limit]
-        ],
+        "outcomes": [insight.outcome_record(outcome) for outcome in shown.select(answer.outcomes)],
     }
     return Page("Outcomes", "insight", main, data)
 
@@ -197,7 +195,7 @@ def _outcome_section(request: PageRequest, answer: OutcomeAnswer, kind: str, sho
         choice_chip(request.url_with(kind=name, after=None), label, is_chosen=name == kind)
         for name, (label, _kinds) in _KINDS.items()
     ]
-    rows = answer.outcomes[shown.after : shown.after + shown.limit]
+    rows = shown.select(answer.outcomes)
     content: Child = el("p", "Nothing of this kind in this period.", class_="nothing")
     if rows:
         content = render_outcomes(
@@ -206,13 +204,12 @@ def _outcome_section(request: PageRequest, answer: OutcomeAnswer, kind: str, sho
             lambda outcome: urls.place_url(request.archive, outcome.place),
             lambda outcome: session_link(outcome.session, answer.titles, 48),
         )
-    more = len(answer.outcomes) > shown.after + shown.limit
     return el(
         "section",
         el("h2", "What was done, newest first"),
         el("p", chips, class_="chips"),
         content,
-        pager(request, shown, len(rows), len(answer.outcomes), more=more),
+        pager(request, shown, len(rows), len(answer.outcomes)),
         class_="block",
     )
 

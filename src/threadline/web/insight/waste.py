@@ -249,9 +249,9 @@ def waste_page(request: PageRequest) -> Page:
     project = request.text("project")
 
     def compute() -> WasteAnswer:
-        found = request.archive.waste(limits=limits, since=period.since, until=period.until, project=project)
-        sessions = {str(finding.session) for finding in found if finding.session is not None}
-        return WasteAnswer(tuple(found), found.total, request.archive.titles(sessions))
+        findings = request.archive.waste(limits=limits, since=period.since, until=period.until, project=project)
+        sessions = {str(finding.session) for finding in findings if finding.session is not None}
+        return WasteAnswer(tuple(findings), findings.total, request.archive.titles(sessions))
 
     answer = request.cached("waste", compute, period, project, limits, zone_name(request.zone()))
     links = FindingLinks(

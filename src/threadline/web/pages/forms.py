@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -19,7 +19,7 @@ from threadline.web.urls import carried_inputs, hidden_inputs, json_path
 if TYPE_CHECKING:
     from threadline.web.request import PageRequest
 
-
+_Row = TypeVar("_Row")
 ALL = "all"
 """The value of a field that filters nothing."""
 MAX_PAGE_SIZE = 500
@@ -194,6 +194,10 @@ class PageRange(Struct, frozen=True):
         """How many rows to fetch in order to know whether there are more."""
         return self.after + self.limit + 1
 
+    def select(self, rows: Sequence[_Row]) -> Sequence[_Row]:
+        """The rows of a list that are shown."""
+        return rows[self.after : self.after + self.limit]
+
 
 def parse_range(request: PageRequest, default_limit: int) -> PageRange:
     """Parse the parameters `after` and `limit`."""
@@ -203,8 +207,10 @@ def parse_range(request: PageRequest, default_limit: int) -> PageRange:
     )
 
 
-def pager(request: PageRequest, shown: PageRange, count: int, total: int | None, *, more: bool) -> Markup:
-    """Render links to the previous and next rows; `total` is None if it is unknown."""
+def pager(request: PageRequest, shown: PageRange, count: int, total: int | None, *, more: bool | None = None) -> Markup:
+    """Render links to the previous and next rows. If the `total` is unknown, `more` says whether there are more."""
+    if more is None:
+        more = total is not None and shown.after + count < total
     if not shown.after and not more:
         return EMPTY
     before = max(0, shown.after - shown.limit)

@@ -46,8 +46,7 @@ def receipt_page(request: PageRequest) -> Page:
     receipt = _read_receipt(request)
     if sort == "amount":
         receipt = sort_by_amount(receipt)
-    items = receipt.items[shown.after : shown.after + shown.limit]
-    more = len(receipt.items) > shown.after + shown.limit
+    items = shown.select(receipt.items)
     title = "How this was counted"
     main = join(
         (
@@ -62,7 +61,7 @@ def receipt_page(request: PageRequest) -> Page:
             [_rate_section(rate) for rate in receipt.rates],
             _missing_section(receipt),
             _message_section(request, items, sort) if items else el("p", "No usage.", class_="nothing"),
-            pager(request, shown, len(items), len(receipt.items), more=more),
+            pager(request, shown, len(items), len(receipt.items)),
         )
     )
     return Page(title, "insight", main, _receipt_record(receipt, items))

@@ -82,9 +82,9 @@ def errors_page(request: PageRequest) -> Page:
     period = parse_period(request)
     filters = (request.text("session"), request.text("project"), request.texts("tool"), request.texts("outcome"))
     failures = request.cached("errors", lambda: _read_failures(request), period, filters)
-    listed = failures[shown.after : shown.after + shown.limit]
-    titles = request.archive.titles({str(failure.session) for failure in listed if failure.session is not None})
-    rows = [_error_row(request, failure, titles) for failure in listed]
+    page_rows = shown.select(failures)
+    titles = request.archive.titles({str(failure.session) for failure in page_rows if failure.session is not None})
+    rows = [_error_row(request, failure, titles) for failure in page_rows]
     main = join(
         (
             el("div", el("h1", count(len(failures), "error")), facts_row(period.describe(zone)), class_="head"),
@@ -93,10 +93,10 @@ def errors_page(request: PageRequest) -> Page:
             render_table("Errors", _ERROR_COLUMNS, rows, kind="list calls", heading=2, hidden_caption=True)
             if rows
             else el("p", "No matching errors. Remove a filter.", class_="nothing"),
-            pager(request, shown, len(listed), len(failures), more=shown.after + shown.limit < len(failures)),
+            pager(request, shown, len(page_rows), len(failures)),
         )
     )
-    data = {"errors": listed, "total": len(failures), "after": shown.after}
+    data = {"errors": page_rows, "total": len(failures), "after": shown.after}
     return Page("Errors", "calls", main, data)
 
 
@@ -137,9 +137,9 @@ def blocks_page(request: PageRequest) -> Page:
     limit = window_limit(windows, None, is_given=False)
     shown = parse_range(request, _ROWS_PER_PAGE)
     used = [window for window in reversed(windows) if not window.is_gap]
-    listed = used[shown.after : shown.after + shown.limit]
+    page_rows = shown.select(used)
     active = next((window for window in used if window.is_active), None)
-    rows = [_window_row(request, window, limit) for window in listed]
+    rows = [_window_row(request, window, limit) for window in page_rows]
     main = join(
         (
             el("div", el("h1", "Five-hour windows"), time_zone_note(zone), class_="head"),
@@ -147,10 +147,10 @@ def blocks_page(request: PageRequest) -> Page:
             render_table("Five-hour windows", _WINDOW_COLUMNS, rows, kind="list figures", hidden_caption=True)
             if rows
             else el("p", "Nothing was spent yet.", class_="nothing"),
-            pager(request, shown, len(listed), len(used), more=shown.after + shown.limit < len(used)),
+            pager(request, shown, len(page_rows), len(used)),
         )
     )
-    data = {"windows": [window.record(limit) for window in listed], "total": len(used), "after": shown.after}
+    data = {"windows": [window.record(limit) for window in page_rows], "total": len(used), "after": shown.after}
     return Page("Five-hour windows", "usage", main, data)
 
 
@@ -289,8 +289,8 @@ def _list_rows(state: State) -> Iterator[dict[str, Any]]:
         for todo in todo_list.todos:
             text = shorten(todo.content or "", 300) or "(no text)"
             yield {"list": "todo", "agent": todo_list.agent, "status": todo.status, "text": text, "owner": ""}
-    for listed in state.tasks:
-        task = listed.task
+    for task_state in state.tasks:
+        task = task_state.task
         text = shorten(task.subject or "", 300)
         yield {
             "list": "task",

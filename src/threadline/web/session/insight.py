@@ -97,8 +97,7 @@ def _cost_view(
     total = sum_amounts(row.amount for row in rows)
     groups = group_causes(rows, by)
     shown = parse_range(request, _CAUSES_PER_PAGE)
-    listed = rows[shown.after : shown.after + shown.limit]
-    more = len(rows) > shown.after + shown.limit
+    page_rows = shown.select(rows)
     return join(
         (
             render_parts(total, sum_parts(rows), ("causes", f"{len(rows):,}")),
@@ -106,8 +105,8 @@ def _cost_view(
             render_groups(groups, by, links, total, more_url=request.url_with(groups="all"))
             if request.text("groups") != "all"
             else render_groups(groups, by, links, total),
-            render_causes(listed, links, total, title="Causes, most expensive first"),
-            pager(request, shown, len(listed), len(rows), more=more),
+            render_causes(page_rows, links, total, title="Causes, most expensive first"),
+            pager(request, shown, len(page_rows), len(rows)),
             explain_method(
                 attribution.error, attribution.unpriced, has_estimates=any(row.estimated for row in attribution.rows)
             ),

@@ -73,11 +73,11 @@ def turn_outline(agent: Agent, links: SessionLinks, around: int) -> Markup:
     at = bisect_left([turn.number for turn in turns], around)
     first, after = max(0, at - TURNS_AROUND), at + TURNS_AROUND + 1
     earlier = turns[max(0, first - TURNS_AROUND) : first]
-    listed, later = turns[first:after], turns[after : after + TURNS_AROUND]
+    visible, later = turns[first:after], turns[after : after + TURNS_AROUND]
     branches = branch_numbers(agent)
     rows = [
         el("li", _turn_link(turn, agent, links, branches, is_current=turn.number == around), value=turn.number)
-        for turn in listed
+        for turn in visible
     ]
     return join(
         (
