@@ -90,6 +90,19 @@ class WorkCalendar(Struct, frozen=True):
     days: Mapping[str, tuple[int, int, Sum]]
     hours: Mapping[tuple[int, int], int]
 
+    def record(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "days": {
+                day: {"charges": charges, "sessions": sessions, "spent": spent}
+                for day, (charges, sessions, spent) in self.days.items()
+            },
+            "hours": [
+                {"weekday": day, "hour": hour, "charges": charges}
+                for (day, hour), charges in sorted(self.hours.items())
+            ],
+        }
+
 
 def home_page(request: PageRequest) -> Page:
     """This week and its costs, running sessions, and sessions to resume; below, the whole year."""
@@ -118,18 +131,8 @@ def home_page(request: PageRequest) -> Page:
             _resume_section(briefs, recent, zone),
             _causes_section(request, week),
             _block("Budgets", budget_list(budgets)) if budgets else None,
-            _block(
-                "Recent sessions",
-                _session_table("Recent sessions", recent, zone, today=today),
-                urls.build_url(urls.SESSIONS),
-                "All sessions",
-            ),
-            _block(
-                "Starred",
-                _session_table("Starred", starred, zone),
-                urls.build_url(urls.SESSIONS, only="starred"),
-                "All starred",
-            )
+            _session_block("Recent sessions", recent, zone, urls.build_url(urls.SESSIONS), "All sessions", today=today),
+            _session_block("Starred", starred, zone, urls.build_url(urls.SESSIONS, only="starred"), "All starred")
             if starred
             else None,
             saved_searches_list(annotations, urls.HOME) or None,
@@ -137,11 +140,8 @@ def home_page(request: PageRequest) -> Page:
             _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="charges", zone=name)),
             _block("Projects", _project_table(projects, zone), urls.build_url(urls.USAGE, by="project"), "Usage"),
             _totals_section(spans, problems),
-            _block(
-                "Most expensive sessions",
-                _session_table("Most expensive sessions", top, zone),
-                urls.build_url(urls.SESSIONS, sort="amount"),
-                "All by amount",
+            _session_block(
+                "Most expensive sessions", top, zone, urls.build_url(urls.SESSIONS, sort="amount"), "All by amount"
             ),
         )
     )
@@ -150,14 +150,7 @@ def home_page(request: PageRequest) -> Page:
         "week": week.record(),
         "running": running,
         "budgets": [use.record() for use in budgets],
-        "days": {
-            day: {"charges": charges, "sessions": sessions, "spent": spent}
-            for day, (charges, sessions, spent) in calendar.days.items()
-        },
-        "hours": [
-            {"weekday": day, "hour": hour, "charges": charges}
-            for (day, hour), charges in sorted(calendar.hours.items())
-        ],
+        **calendar.record(),
         "recent": recent,
         "starred": starred,
         "top": top,
@@ -293,7 +286,7 @@ def _describe_change(week: Week) -> str:
 def _running_section(rows: list[SessionRow], zone: tzinfo) -> Child:
     if not rows:
         return None
-    return _block("Running now", _session_table("Running now", rows, zone))
+    return _session_block("Running now", rows, zone)
 
 
 def _resume_section(briefs: Sequence[SessionBrief], rows: list[SessionRow], zone: tzinfo) -> Child:
@@ -431,9 +424,11 @@ def _calendar_chart(calendar: WorkCalendar, today: date) -> Child:
     )
 
 
-def _session_table(caption: str, rows: list[SessionRow], zone: tzinfo, *, today: date | None = None) -> Child:
-    return session_table(
-        caption,
+def _session_block(  # noqa: PLR0917 - a title, a table and a link
+    title: str, rows: list[SessionRow], zone: tzinfo, url: str | None = None, label: str = "", today: date | None = None
+) -> Child:
+    table = session_table(
+        title,
         rows,
         zone=zone,
         columns=SHORT_COLUMNS,
@@ -442,6 +437,7 @@ def _session_table(caption: str, rows: list[SessionRow], zone: tzinfo, *, today:
         marks=row_star,
         facts=row_facts,
     )
+    return _block(title, table, url, label)
 
 
 def _project_table(projects: list[ProjectRow], zone: tzinfo) -> Child:

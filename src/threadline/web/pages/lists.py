@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from threadline.errors import BadQuery
 from threadline.model.call_summary import summarize_call
@@ -59,9 +59,15 @@ _FILE_COLUMNS = (
     Column("Session", "title"),
     Column("Project", "path"),
 )
-_CALL_SORTS = ("time", "tool", "outcome", "duration")
 _OUTCOME_ORDER = [outcome for outcome in Outcome if outcome is not Outcome.OK] + [Outcome.OK]
 """The order of calls by outcome: failures first."""
+_CALL_SORTS: dict[str, Callable[[ListedCall], Any] | None] = {
+    "time": None,
+    "tool": lambda call: call.tool.casefold(),
+    "outcome": lambda call: _OUTCOME_ORDER.index(call.outcome),
+    "duration": lambda call: -(call.duration or timedelta()),
+}
+"""The sort key of calls; None for the order in which the index lists them."""
 _MAX_STRIP_TOOLS = 12
 _STRIP_COLUMNS = (
     Column("Tool", "title"),
@@ -106,8 +112,9 @@ def calls_page(request: PageRequest) -> Page:
     if unknown is not None:
         raise BadQuery(f"outcome={shorten(unknown, 40)!r} must be one of {', '.join(Outcome)}.")
     since, until = request.time_range()
-    sort = request.choice("sort", _CALL_SORTS, "time")
-    found = archive.calls(
+    sort = request.choice("sort", tuple(_CALL_SORTS), "time")
+    sort_key = _CALL_SORTS[sort]
+    matches = archive.calls(
         tools=tools,
         exact_tools=request.flag("exact_tools"),
         outcomes=outcomes,
@@ -115,18 +122,11 @@ def calls_page(request: PageRequest) -> Page:
         project=request.text("project"),
         since=since,
         until=until,
-        limit=shown.stop if sort == "time" else None,
+        limit=shown.stop if sort_key is None else None,
     )
-    calls: Sequence[ListedCall] = list(found)
-    if sort == "duration":
-        calls = sorted(calls, key=lambda call: call.duration or timedelta(), reverse=True)
-    elif sort == "tool":
-        calls = sorted(calls, key=lambda call: call.tool.casefold())
-    elif sort == "outcome":
-        calls = sorted(calls, key=lambda call: _OUTCOME_ORDER.index(call.outcome))
-    calls = calls[shown.after : shown.stop]
-    more = len(calls) > shown.limit
-    calls = calls[: shown.limit]
+    rows = sorted(matches, key=sort_key) if sort_key is not None else list(matches)
+    more = len(rows) > shown.after + shown.limit
+    calls = shown.select(rows)
     titles = archive.titles({str(call.session) for call in calls if call.session is not None})
     summaries = {call: summarize_call(call.tool, archive.call_input(call)) for call in calls}
     main = join(
