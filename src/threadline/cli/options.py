@@ -135,6 +135,25 @@ def cross_session_options(function: CommandFunction) -> CommandFunction:
     return function
 
 
+def kinds_option(function: CommandFunction) -> CommandFunction:
+    """Add `--kind`, for commands that filter entries."""
+    return click.option(
+        "--kind",
+        "kinds",
+        multiple=True,
+        metavar="KIND",
+        shell_complete=complete_with("kinds"),
+        help="Only entries of this kind. Repeatable.",
+    )(function)
+
+
+def tools_option(text: str = "Only calls of this tool, by old or new name. Repeatable.") -> Decorator:
+    """Add `--tool`."""
+    return click.option(
+        "--tool", "tools", multiple=True, metavar="TOOL", shell_complete=complete_with("tools"), help=text
+    )
+
+
 def exact_tools_option(function: CommandFunction) -> CommandFunction:
     """Add `--exact-tools`, for commands that filter or group by tool."""
     return click.option(

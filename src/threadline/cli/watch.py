@@ -25,10 +25,12 @@ from threadline.cli.options import (
     complete_with,
     exact_tools_option,
     home_option,
+    kinds_option,
     limit_option,
     output_options,
     since_option,
     timezone_option,
+    tools_option,
 )
 from threadline.cli.resolve import expand_path, is_file, open_archive, session_path, transcript_path
 from threadline.cli.rows import entry_row, entry_text
@@ -77,22 +79,8 @@ Examples:
 @click.argument("session", required=False, shell_complete=complete_with("sessions"))
 @since_option("Start with entries written from WHEN on: 10m, 2h, 2026-11-03T14:00.")
 @timezone_option
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    metavar="KIND",
-    shell_complete=complete_with("kinds"),
-    help="Only entries of this kind. Repeatable.",
-)
-@click.option(
-    "--tool",
-    "tools",
-    multiple=True,
-    metavar="TOOL",
-    shell_complete=complete_with("tools"),
-    help="Only calls of this tool, and their results. Repeatable.",
-)
+@kinds_option
+@tools_option("Only calls of this tool, and their results. Repeatable.")
 @exact_tools_option
 @click.option(
     "--agent",

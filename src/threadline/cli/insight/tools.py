@@ -18,6 +18,7 @@ from threadline.cli.options import (
     project_option,
     since_option,
     timezone_option,
+    tools_option,
     until_option,
 )
 from threadline.cli.output import print_listing
@@ -45,14 +46,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("session", required=False, shell_complete=complete_with("sessions"))
 @click.option("--by", type=click.Choice(TOOL_KEYS), default="tool", help="Add up by this key. Default: tool.")
-@click.option(
-    "--tool",
-    "names",
-    shell_complete=complete_with("tools"),
-    multiple=True,
-    metavar="TOOL",
-    help="Only calls of this tool, by old or new name. Repeatable.",
-)
+@tools_option()
 @click.option(
     "--cost/--no-cost", "with_costs", default=True, help="Show output tokens and carried cost. Default: --cost."
 )
@@ -72,7 +66,7 @@ def tools(
     session: str | None,
     *,
     by: str,
-    names: tuple[str, ...],
+    tools: tuple[str, ...],
     with_costs: bool,
     sort: str | None,
     project: str | None,
@@ -101,7 +95,7 @@ def tools(
         archive.zone = zone
         filters = criteria.archive_arguments() | {"limit": shown}
         groups = archive.tools(
-            by, tools=names, costs=with_costs, sort=sort, session=session_id(session, archive), **filters
+            by, tools=tools, costs=with_costs, sort=sort, session=session_id(session, archive), **filters
         )
         return print_listing(
             groups,

@@ -12,7 +12,14 @@ import click
 from threadline.archive import Archive
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
-from threadline.cli.options import complete_with, cross_session_options, exact_tools_option, home_option, output_options
+from threadline.cli.options import (
+    complete_with,
+    cross_session_options,
+    exact_tools_option,
+    home_option,
+    output_options,
+    tools_option,
+)
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
 from threadline.model.call_summary import summarize_call
@@ -38,14 +45,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("session", required=False, shell_complete=complete_with("sessions"))
-@click.option(
-    "--tool",
-    "tools",
-    shell_complete=complete_with("tools"),
-    multiple=True,
-    metavar="TOOL",
-    help="Only calls of this tool, by old or new name. Repeatable.",
-)
+@tools_option()
 @exact_tools_option
 @click.option(
     "--outcome",

@@ -15,6 +15,7 @@ from threadline.cli.filters import ExplainedEntryFilter
 from threadline.cli.options import (
     complete_with,
     home_option,
+    kinds_option,
     limit_option,
     output_options,
     since_option,
@@ -52,14 +53,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("path", shell_complete=complete_with("sessions"))
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    metavar="KIND",
-    shell_complete=complete_with("kinds"),
-    help="Only entries of this kind. Repeatable.",
-)
+@kinds_option
 @click.option(
     "--agent",
     metavar="ID",

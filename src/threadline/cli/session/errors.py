@@ -17,6 +17,7 @@ from threadline.cli.options import (
     home_option,
     jobs_option,
     output_options,
+    tools_option,
 )
 from threadline.cli.resolve import open_archive, read_session
 from threadline.json_values import to_json_value
@@ -38,14 +39,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("session", required=False, shell_complete=complete_with("sessions"))
-@click.option(
-    "--tool",
-    "tools",
-    shell_complete=complete_with("tools"),
-    multiple=True,
-    metavar="TOOL",
-    help="Only failed calls of this tool, by old or new name. Repeatable.",
-)
+@tools_option("Only failed calls of this tool, by old or new name. Repeatable.")
 @exact_tools_option
 @cross_session_options
 @home_option
