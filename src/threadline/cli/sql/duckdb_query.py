@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as Late
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from threadline.archive import Archive
 
 _FETCH_ROWS = 500
+_INTERRUPT_SECONDS = 0.05
 _MEMORY, _DISK = "512MB", "8GB"
 _MAX_ADDRESS_SPACE = 2 * 1024**3
 _ERROR_TOKEN = re.compile(r'at or near "(.+?)"|column "(.+?)" not|with name "?(.+?)"? does not exist')
@@ -111,8 +112,10 @@ class DuckdbAnswer:
             self._left -= monotonic() - start
 
     def _stop(self, future: Future[Any]) -> None:
-        self._connection.interrupt()
-        future.exception()
+        # An interrupt is lost if the query has not started yet, and the query would run for ever.
+        while not future.cancel() and not future.done():
+            self._connection.interrupt()
+            wait([future], _INTERRUPT_SECONDS)
 
     def _format_error(self, error: str) -> str:
         kind, _, message = error.partition("\n")[0].partition(": ")
