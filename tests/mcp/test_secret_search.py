@@ -120,7 +120,7 @@ def test_without_redaction(tmp_path: Path) -> None:
 def test_output_that_was_quoted_before_its_command_was_searched(tmp_path: Path, learn_at_once: int) -> None:
     """A search quotes the output of a command; then the whole session is searched. Its output is known as a secret."""
     path = tmp_path / f"projects/-work-app/{SESSION}.jsonl"
-    secret = "".join(("quietmoon", "horse77"))
+    secret = f"quietmoonhorse{77}"
     ask, result = transcript(call("Bash", "pass show prod/db", secret), pen=Pen(session=SESSION))
     fillers = transcript(*(reply(f"Filler {number}.") for number in range(10)), pen=Pen(session=SESSION))
     write(path, ask, *fillers, result)

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadline.cli.sql.answers import CHUNK_ROWS, exportable_tables, write_tables
-from threadline.errors import BadQuery, Missing
+from threadline.errors import BadQuery, Missing, Unreadable
 from threadline.index import error_position, timeout_message, unique_names
 from threadline.model.tables import import_library
 
@@ -171,6 +171,7 @@ def query_parquet(
     Raises:
         BadQuery: the query is invalid, not read-only, or takes too long or too much memory.
         Missing: DuckDB is not installed.
+        Unreadable: a file is missing or damaged.
     """
     with (
         TemporaryDirectory(prefix="threadline-") as spilled,
@@ -193,7 +194,13 @@ def _open_connection(files: Mapping[str, Sequence[Path]], spilled: Path) -> Any:
     try:
         connection = duckdb.connect(":memory:", config=_settings(spilled))
         for name, paths in files.items():
-            connection.read_parquet([str(path) for path in paths], hive_partitioning=False).create_view(name)
+            try:
+                connection.read_parquet([str(path) for path in paths], hive_partitioning=False).create_view(name)
+            except duckdb.Error as error:
+                reason = str(error).partition("\n")[0].rstrip(".")
+                raise Unreadable(
+                    f"The table {name!r} cannot be read: {reason}. Try again, or build it again."
+                ) from None
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET enable_progress_bar = false")  # it would go to standard output, between the rows
         connection.execute(f"SET allowed_directories = [{allowed}]")
