@@ -131,9 +131,10 @@ def test_timeout_ends_a_query(cli: CliRunner, home: Path, tmp_path: Path, query:
 
 
 def test_timeout_before_a_query_has_started() -> None:
-    """If there is no time left when an endless query is started, it is stopped nevertheless. In a process, to end it."""
+    """If there is no time left when an endless query is started, it is stopped nevertheless."""
     code = (
-        "import sys; from threadline.cli.sql.duckdb_query import query_parquet; from threadline.errors import BadQuery\n"
+        "import sys; from threadline.errors import BadQuery\n"
+        "from threadline.cli.sql.duckdb_query import query_parquet\n"
         "try:\n"
         "    with query_parquet({}, sys.argv[1], 60) as answer:\n"
         "        answer._left = 0\n"
