@@ -271,3 +271,31 @@ def test_other_databases_are_refused(tmp_path: Path) -> None:
     path.write_bytes(before[:4000] + b"damaged")
     with pytest.raises(Unreadable, match="cannot be used"):
         threadline.open(path)
+
+
+def test_values_of_other_types_in_a_database(tmp_path: Path) -> None:
+    """A file of somebody else may contain values of any type: they are read as bytes, and nothing raises."""
+    store = SessionStore(tmp_path / "store.db")
+    run(store.append(AGENT, transcript(prompt("Sort the shelf"))))
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute("UPDATE transcripts SET modified_ms = 'soon', metadata = '{\"agentType\": \"planner\"}'")
+        connection.executemany("INSERT INTO lines(transcript, line) VALUES (1, ?)", [("text",), (7,), (1.5,)])
+        connection.commit()
+    with threadline.open(store.path) as archive:
+        (path,) = archive.homes[0].path.rglob("*.jsonl")
+        assert path.read_bytes().endswith(b"\ntext71.5")
+        assert path.with_suffix(".meta.json").read_bytes() == b'{"agentType": "planner"}'
+
+
+def test_metadata_of_a_deleted_transcript_in_a_database(tmp_path: Path) -> None:
+    """A transcript that is stored under the name of a deleted one does not inherit its metadata."""
+    store = SessionStore(tmp_path / "store.db")
+    run(store.append(AGENT, [{"type": "agent_metadata", "agentType": "explorer"}, {"type": "user", "uuid": "a"}]))
+    with threadline.open(store.path) as archive:
+        home = archive.homes[0].path
+    assert len(list(home.rglob("*.meta.json"))) == 1
+    run(store.delete(AGENT))
+    run(store.append(AGENT, [{"type": "user", "uuid": "b"}]))
+    with threadline.open(store.path) as archive:
+        assert archive.homes[0].path == home
+    assert list(home.rglob("*.meta.json")) == []

@@ -29,10 +29,11 @@ class LockBusy(Exception):
 
 
 @contextmanager
-def hold_lock(path: Path, *, shared: bool = False) -> Iterator[None]:
+def hold_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
     """Hold the lock on a file, which is created if necessary and never removed.
 
-    An exclusive lock excludes everybody else. Shared locks exclude only exclusive ones.
+    An exclusive lock excludes everybody else. Shared locks exclude only exclusive ones. With `wait`, it waits a few
+    seconds for others.
 
     Raises:
         LockBusy: another process holds it.
@@ -44,14 +45,14 @@ def hold_lock(path: Path, *, shared: bool = False) -> Iterator[None]:
     except sqlite3.Error as error:
         raise _to_os_error(error) from None
     try:
-        _acquire(connection, shared=shared)
+        _acquire(connection, shared=shared, wait=wait)
         yield
     finally:
         connection.close()
 
 
-def _acquire(connection: sqlite3.Connection, *, shared: bool) -> None:
-    deadline = monotonic() + TIMEOUT_SECONDS
+def _acquire(connection: sqlite3.Connection, *, shared: bool, wait: bool) -> None:
+    deadline = monotonic() + (TIMEOUT_SECONDS if wait else 0)
     while True:
         try:
             connection.execute("BEGIN" if shared else "BEGIN EXCLUSIVE")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.cli.runner import CliRunner
+from tests.cli.runner import SOURCE, CliRunner
 from tests.profiles import every
 from tests.subtests import for_each
 
@@ -126,6 +128,24 @@ def test_timeout_ends_a_query(cli: CliRunner, home: Path, tmp_path: Path, query:
         assert result.code == 2
         assert "took longer than 1s" in result.err
     assert not list(tmp_path.glob("*.parquet*"))
+
+
+def test_timeout_before_a_query_has_started() -> None:
+    """If there is no time left when an endless query is started, it is stopped nevertheless."""
+    code = (
+        "import sys; from threadline.errors import BadQuery\n"
+        "from threadline.cli.sql.duckdb_query import query_parquet\n"
+        "try:\n"
+        "    with query_parquet({}, sys.argv[1], 60) as answer:\n"
+        "        answer._left = 0\n"
+        "        list(answer)\n"
+        "except BadQuery as error:\n"
+        "    print(error)\n"
+    )
+    command = [sys.executable, "-c", code, FOREVER]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    result = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)  # noqa: S603 - ours
+    assert b"took longer than 60s" in result.stdout
 
 
 def test_no_progress_bar_is_printed(cli: CliRunner, home: Path) -> None:

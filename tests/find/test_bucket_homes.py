@@ -96,7 +96,7 @@ def test_only_what_changed_is_fetched(home: Path, client: Any, fetched: list[str
     """The first command fetches the home, the next one nothing, and later ones what changed. What is gone is gone."""
     upload(client, home)
     (found,) = homes(URI)
-    assert (found.source, sorted(fetched)) == (ARCHIVE_SOURCE, [".credentials.json", TRANSCRIPT])
+    assert (found.source, fetched) == (ARCHIVE_SOURCE, [TRANSCRIPT])
     assert (found.path / TRANSCRIPT).read_bytes() == (home / TRANSCRIPT).read_bytes()
     assert (found.path / ".credentials.json").read_bytes() == b""
     fetched.clear()
@@ -154,12 +154,32 @@ def test_which_objects_are_homes(home: Path, client: Any, fetched: list[str]) ->
     client.put_object(Bucket=BUCKET, Key="a/.claude/projects/", Body=b"")  # a folder, as the console creates it
     assert [home.path.parent.name for home in homes(f"s3://{BUCKET}")] == ["a", "b"]
     assert [home.path.parent.name for home in homes(f"s3://{BUCKET}/")] == ["a", "b"]
-    assert len(fetched) == 4
+    assert len(fetched) == 2
     assert len(look(Path(f"s3://{BUCKET}/a/.claude/projects")).transcripts) == 1
     client.put_object(Bucket=BUCKET, Key=f"c/.claude/projects/-work\\app/{SESSION}.jsonl", Body=b"")
     upload(client, home, "c/.claude")
     problems = look(f"s3://{BUCKET}/c").problems
     assert [problem.message for problem in problems] == ["its name cannot be a path"]
+
+
+@pytest.mark.slow
+def test_secrets_are_not_fetched(client: Any, home: Path, fetched: list[str]) -> None:
+    """The path below a home decides what is secret, wherever in a bucket the home is. Nothing secret is fetched."""
+    (home / "security_state.json").write_text("{}")
+    memory = Path(TRANSCRIPT).parent / "memory/security_notes.md"
+    (home / memory).parent.mkdir()
+    (home / memory).write_text("Rotate keys every month.")
+    for prefix in ("projects/laptop", "ann/.claude"):
+        upload(client, home, prefix)
+    for uri in (f"s3://{BUCKET}/projects/laptop", f"s3://{BUCKET}/ann", f"s3://{BUCKET}"):
+        fetched.clear()
+        found = homes(uri)
+        assert {Path(path).name for path in fetched} == {Path(TRANSCRIPT).name, "security_notes.md"}
+        for path in (home.path for home in found):
+            assert [(path / name).read_bytes() for name in (".credentials.json", "security_state.json")] == [b"", b""]
+            assert (path / memory).read_text() == "Rotate keys every month."
+        fetched.clear()
+        assert (homes(uri), fetched) == (found, [])
 
 
 @pytest.mark.slow
@@ -218,7 +238,7 @@ def test_two_at_once(client: Any, home: Path, fetched: list[str]) -> None:
     upload(client, home)
     with ThreadPoolExecutor(4) as pool:
         assert len({found[0].path for found in pool.map(homes, [URI] * 4)}) == 1
-    assert sorted(fetched) == [".credentials.json", TRANSCRIPT]
+    assert fetched == [TRANSCRIPT]
 
 
 class _RefusingHandler(BaseHTTPRequestHandler):

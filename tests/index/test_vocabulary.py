@@ -164,14 +164,17 @@ def test_the_first_question_completes_the_vocabulary(tmp_path: Path) -> None:
     assert _has_words(path) == {"needle": False, "haystack": False}
 
 
-def test_a_question_while_the_index_is_written_finds_all_words(tmp_path: Path) -> None:
-    """The words are collected, but not stored. The next question stores them."""
+def test_a_question_while_the_index_is_written_finds_all_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words are collected, but not stored, and nobody waits for the writer. The next question stores them."""
     home, path = tmp_path / "home", tmp_path / "index.sqlite"
     write(home / "projects" / "-work-app" / f"{Pen().session}.jsonl", *transcript(prompt("needle")))
     refresh_index(path, homes(home), jobs=1)
+    waits: list[float] = []
+    monkeypatch.setattr("threadline.locks.sleep", waits.append)
     with write_lock(path):
         assert _has_words(path) == {"needle": True, "haystack": False}
     assert not _is_stored(path)
+    assert waits == []
     assert _has_words(path) == {"needle": True, "haystack": False}
     assert _is_stored(path)
 

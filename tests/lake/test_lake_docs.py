@@ -63,7 +63,7 @@ def spark_connect() -> Iterator[str]:
         try:
             yield f"sc://127.0.0.1:{int(process.stdout.readline())}"
         finally:
-            process.terminate()
+            process.kill()  # a server that goes on would never let this test end
 
 
 def test_every_command_of_the_page_runs(tmp_path: Path, small_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.runner import CliRunner
 from tests.lake.machines import FORK, machine, make_homes, push, session_id, write_session
 from tests.web.client import Client
 from tests.web.test_annotation_pages import post
@@ -18,7 +19,7 @@ from tests.web.test_annotation_pages import post
 pytest.importorskip("obstore", reason="needs the extra lake")
 pytest.importorskip("pyiceberg", reason="needs the extra lake")
 
-from threadline.annotations import read_annotations
+from threadline.annotations import Annotations, read_annotations
 from threadline.errors import NotFound, Unreadable
 from threadline.find import look
 from threadline.lake import (
@@ -26,6 +27,7 @@ from threadline.lake import (
     LakeReader,
     Policy,
     PushOptions,
+    SessionFilter,
     build_lake,
     create_lake,
     forget_sources,
@@ -38,6 +40,12 @@ from threadline.storage import Bucket
 
 TEAMS = b'[teams]\nsearch = ["person1", "person2"]\nplatform = ["person3"]\n'
 HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+@pytest.fixture
+def cli(capfdbinary: pytest.CaptureFixture[bytes]) -> CliRunner:
+    """Runs the command."""
+    return CliRunner(capfdbinary)
 
 
 @contextmanager
@@ -244,6 +252,57 @@ def test_a_forgotten_session_disappears(tmp_path: Path, monkeypatch: pytest.Monk
         assert not list(folder.rglob(f"{session_id(1)}*"))
         assert client.get(f"/session/{session_id(2)}").status_code == 200
     assert not folder.exists()
+
+
+def test_a_page_that_is_computed_during_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that began before a build ends with the tables of that time; then they are forgotten."""
+    monkeypatch.setattr("threadline.lake.reader.CHECK_SECONDS", -1.0)
+    bucket = small_lake(tmp_path)
+    with LakeReader(bucket) as reader:
+        state = reader.state
+        assert state.sessions(SessionFilter(), limit=9)[1] == 1
+        write_session(tmp_path / "home", 2)
+        push(bucket, [tmp_path / "home"])
+        build_lake(bucket, jobs=1)
+        assert reader.state.sessions(SessionFilter(), limit=9)[1] == 2
+        assert state.sessions(SessionFilter(), limit=9)[1] == 1
+        assert len(list(reader.folder.glob("commit-*"))) == 2
+        del state
+        assert len(list(reader.folder.glob("commit-*"))) == 1
+
+
+def test_a_missing_file_of_the_tables_is_an_error_of_ours(tmp_path: Path, cli: CliRunner) -> None:
+    """Pages, search and SQL say that the tables cannot be read, instead of failing."""
+    bucket = small_lake(tmp_path)
+    for entry in list(bucket.list("silver/texts/data")):
+        bucket.delete([entry.path])
+    with lake_client(bucket) as client:
+        response = client.get("/search?q=hello")
+    assert (response.status_code, "threadline lake build" in response.text) == (503, True)
+    for words in (["search", bucket.uri, "hello"], ["sql", bucket.uri, "SELECT count(*) FROM texts"]):
+        result = cli("lake", *words)
+        assert (result.code, "Traceback" in result.err) == (2, False)
+        assert "cannot be read: IO Error" in " ".join(result.err.split())
+
+
+def test_the_list_reads_annotations_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many sessions a page lists, the file of annotations is not read for each of them."""
+    bucket = small_lake(tmp_path)
+    for number in range(2, 8):
+        write_session(tmp_path / "home", number)
+    push(bucket, [tmp_path / "home"])
+    build_lake(bucket, jobs=1)
+    reads: list[None] = []
+
+    def read() -> Annotations:
+        reads.append(None)
+        return Annotations()
+
+    monkeypatch.setattr("threadline.web.pages.lake.read_or_none", read)
+    with lake_client(bucket) as client:
+        assert json_of(client, "/sessions.json")["total"] == 7
+        assert client.get("/sessions").status_code == 200
+    assert len(reads) <= 4
 
 
 def test_a_lake_that_is_not_built_says_what_to_do(tmp_path: Path) -> None:

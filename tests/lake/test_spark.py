@@ -24,6 +24,7 @@ from threadline.lake import build_lake, read_commit
 from threadline.storage import Bucket
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of moto and boto
+_SECONDS_TO_BUILD = 600
 _TASK_PER_SESSION = (  # with `ps1`, pyspark does not take the process for a doctest, which needs SPARK_HOME
     "import sys; sys.ps1 = ''; import threadline.lake.build as build; from threadline.storage import Bucket;"
     "build.TASK_BYTES = 1; build.build_lake(Bucket(sys.argv[1]), engine=sys.argv[2])"
@@ -55,6 +56,12 @@ def start_build(lake: Bucket, engine: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": SOURCE}, stderr=subprocess.PIPE)  # noqa: S603 - ours
 
 
+def assert_success(build: subprocess.Popen[bytes], cluster: SparkCluster) -> None:
+    """Wait for a build, and read what it writes meanwhile: with a full pipe, it would never end."""
+    _, errors = build.communicate(timeout=_SECONDS_TO_BUILD)
+    assert build.returncode == 0, errors.decode() + cluster.logs()
+
+
 def wait_for_files(lake: Bucket, count: int, build: subprocess.Popen[bytes]) -> None:
     """Wait until tasks of the build have written this many files."""
     deadline = time.monotonic() + 300
@@ -72,7 +79,7 @@ def test_spark_gives_the_rows_of_local(tmp_path: Path, lake_uri: str, cluster: S
         for number, home in enumerate(homes, 1):
             push(lake, [home], number)
     build = start_build(lakes[0], cluster.url)
-    assert build.wait() == 0, (build.stderr.read() if build.stderr else b"").decode() + cluster.logs()
+    assert_success(build, cluster)
     build_lake(lakes[1], jobs=1)
     assert snapshot(lakes[0]) == snapshot(lakes[1])
     assert_equal_usage(lakes[0], homes)
@@ -91,7 +98,7 @@ def test_a_killed_spark_worker_loses_nothing(tmp_path: Path, lake_uri: str, clus
     worker = cluster.workers[0]
     for process in [worker.pid, *child_processes(worker.pid)]:
         os.kill(process, signal.SIGKILL)
-    assert build.wait() == 0, (build.stderr.read() if build.stderr else b"").decode() + cluster.logs()
+    assert_success(build, cluster)
     assert snapshot(lakes[0]) == snapshot(lakes[1])
 
 
@@ -114,7 +121,7 @@ def test_a_killed_server_changes_nothing(tmp_path: Path, lake_uri: str) -> None:
             wait_for_files(lakes[0], 10, build)
         finally:  # a server that goes on would never let this test end
             server.kill()
-    _, errors = build.communicate()
+    _, errors = build.communicate(timeout=_SECONDS_TO_BUILD)
     assert build.returncode != 0
     assert f"Spark at 'sc://127.0.0.1:{port}' failed" in errors.decode()
     assert read_commit(lakes[0]) is None

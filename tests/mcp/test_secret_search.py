@@ -12,6 +12,7 @@ from tests.transcripts import Pen, Writer, call, prompt, reply, transcript, writ
 
 import threadline
 from threadline.mcp import Answers, SecretSearch, list_words, surroundings
+from threadline.model.places import Place
 from threadline.redact import Settings
 
 SESSION = "5e551011-0000-4000-8000-00000000000a"
@@ -113,3 +114,29 @@ def test_without_redaction(tmp_path: Path) -> None:
     search.learn_words({str(tmp_path): ["vK7-quiet-horse"]})
     search.learn_lines([b"x"])
     assert search.redact(SECRET) == SECRET
+
+
+@pytest.mark.parametrize("learn_at_once", [0, 1 << 30])
+def test_output_that_was_quoted_before_its_command_was_searched(tmp_path: Path, learn_at_once: int) -> None:
+    """A search quotes the output of a command; then the whole session is searched. Its output is known as a secret."""
+    path = tmp_path / f"projects/-work-app/{SESSION}.jsonl"
+    secret = f"quietmoonhorse{77}"
+    ask, result = transcript(call("Bash", "pass show prod/db", secret), pen=Pen(session=SESSION))
+    fillers = transcript(*(reply(f"Filler {number}.") for number in range(10)), pen=Pen(session=SESSION))
+    write(path, ask, *fillers, result)
+    lines = path.read_bytes().splitlines(keepends=True)
+    search = SecretSearch(Settings(), learn_at_once)
+    search.learn_places([Place(str(path), len(lines), sum(map(len, lines[:-1])), len(lines[-1]))])
+    search.learn_session([str(path)])
+    while search.learn_more():
+        pass
+    assert secret not in search.redact(f"Try {secret} again.")
+
+
+def test_line_that_is_nested_too_deep(tmp_path: Path) -> None:
+    """A line that cannot be decoded is searched as text, and does not end the search."""
+    path = tmp_path / f"projects/-work-app/{SESSION}.jsonl"
+    search = search_of(f"DB_PASSWORD={SECRET}", path=path, learn_at_once=1 << 30)
+    path.write_bytes(b"[" * 200_000 + b"\n" + path.read_bytes())
+    search.learn_session([str(path)])
+    assert SECRET not in search.redact(f"Try {SECRET} again.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -76,3 +77,16 @@ def test_a_written_line_is_safe_until_something_is_learned() -> None:
     redactor.learn(message(f"API_TOKEN={TOKEN}"))
     assert not redactor.is_safe(line)
     assert list(redactor.find_suspects([copy, message(TOKEN)])) == [message(TOKEN)]
+
+
+def test_lines_that_are_not_json_do_not_pile_up() -> None:
+    """A file of any size without a record is redacted as it is read: only a group of its lines is in memory."""
+    taken: list[int] = []
+
+    def lines() -> Iterator[tuple[str, str]]:
+        for number in range(2000):
+            taken.append(number)
+            yield f"line {number} " + "x " * 500, ""
+
+    next(SessionRedactor().redact_all(lines()))
+    assert len(taken) < 1000

@@ -157,8 +157,7 @@ def search(
                 _open_hit(archive, hits.hits, opened, zone, colour=colour, pager=pager) if hits.hits else EXIT_NOTHING
             )
         if output != "table":
-            rows = (_hit_row(archive, hit, context) | {"cut_short": hits.cut_short} for hit in hits.hits)
-            out.print_rows(rows, output)
+            out.print_rows((_hit_row(archive, hit, hits, context) for hit in hits.hits), output)
             if hits.near or hits.cut_short or not hits.hits:
                 _report_note(archive, query, hits, zone)
         else:
@@ -181,7 +180,7 @@ def _reject_misspelt_options(words: Sequence[str]) -> None:
             raise click.UsageError(f"No such option {word}. Did you mean {match}? To search for it, use '\"{word}\"'.")
 
 
-def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
+def _hit_row(archive: Archive, hit: Hit, hits: Hits, context: int) -> dict[str, Any]:
     from threadline.cli.rows import conversation_row  # noqa: PLC0415 - loads the entry model, which only context needs
 
     before, after = archive.entries_around(hit, context) if context else ([], [])
@@ -198,12 +197,14 @@ def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
         "place": str(hit.place),
         "score": hit.score,
         "more": hit.more,
-        "at_least": hit.at_least,
         "lacks": list(hit.lacks),
         "gone": hit.gone,
         "kept": hit.kept,
         "before": [to_json_value(conversation_row(entry, None, hit.agent)) for entry in before],
         "after": [to_json_value(conversation_row(entry, None, hit.agent)) for entry in after],
+        # New columns come last: scripts read CSV by position.
+        "cut_short": hits.cut_short,
+        "at_least": hit.at_least,
     }
 
 

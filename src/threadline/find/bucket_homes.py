@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -56,9 +56,10 @@ class _Version(Struct, frozen=True, array_like=True):
 
 
 class _Selection(NamedTuple):
-    """The objects to read by path, the homes that they are in, and why others are skipped."""
+    """The objects to read by path, those with credentials, the homes that they are in, and why others are skipped."""
 
     objects: dict[str, StoredObject]
+    secrets: frozenset[str]
     homes: tuple[str, ...]
     skipped: dict[str, str]
 
@@ -126,8 +127,12 @@ class _Copy:
             del self._versions[name]
         for home in selection.homes:
             make_private_folders(files / home)
-        changed = {name: stored for name, stored in selection.objects.items() if not self._is_current(name, stored)}
-        self._fetch(self._bucket, changed, files)
+        changed = {
+            name: stored
+            for name, stored in selection.objects.items()
+            if not self._is_current(name, stored, 0 if name in selection.secrets else stored.size)
+        }
+        self._fetch(self._bucket, changed, files, selection.secrets)
 
     def fetch_archive(self) -> Path:
         """Fetch the object that the URI names, if it changed, and return the path of the copy."""
@@ -150,16 +155,17 @@ class _Copy:
         write_about(self._folder, self._bucket.uri, (), {})
         return path
 
-    def _is_current(self, name: str, stored: StoredObject) -> bool:
+    def _is_current(self, name: str, stored: StoredObject, size: int) -> bool:
         if self._versions.get(name) != _version(stored):
             return False
         try:
-            size = os.stat(f"{self._folder}/{FILES}/{name}").st_size  # noqa: PTH116 - for each of many files
+            return os.stat(f"{self._folder}/{FILES}/{name}").st_size == size  # noqa: PTH116 - for each of many files
         except OSError:
             return False
-        return size == (0 if is_secret_path(name.split("/")) else stored.size)
 
-    def _fetch(self, bucket: Bucket, objects: dict[str, StoredObject], folder: Path) -> None:
+    def _fetch(
+        self, bucket: Bucket, objects: dict[str, StoredObject], folder: Path, secrets: Collection[str] = ()
+    ) -> None:
         needed = sum(stored.size for stored in objects.values())
         free = shutil.disk_usage(self._folder).free
         if needed + RESERVED_BYTES > free:
@@ -171,7 +177,9 @@ class _Copy:
             self._planned(needed)
         try:
             with ThreadPoolExecutor(_FETCHES_AT_ONCE) as pool:
-                versions = pool.map(lambda name: _fetch_object(bucket, name, folder), objects)
+                versions = pool.map(
+                    lambda name: _fetch_object(bucket, name, folder, is_secret=name in secrets), objects
+                )
                 try:
                     for name, version in zip(objects, versions, strict=True):
                         if version is not None:
@@ -185,19 +193,23 @@ class _Copy:
             write_file(self._folder / _OBJECTS, msgspec.json.encode(self._versions), durable=False)
 
 
-def _fetch_object(bucket: Bucket, name: str, folder: Path) -> _Version | None:
+def _fetch_object(bucket: Bucket, name: str, folder: Path, *, is_secret: bool) -> _Version | None:
     """Fetch an object into a folder, and return its version; None if it was deleted meanwhile.
 
-    Of files with credentials, only the name is stored.
+    Of files with credentials, only the name is stored: their content is not asked for.
     """
     target = folder / name
+    chunks: Iterable[bytes] = ()
     try:
-        stored, chunks = bucket.fetch(name)
+        if is_secret:
+            stored = bucket.head(name)
+        else:
+            stored, chunks = bucket.fetch(name)
     except NotFound:
         return None
     make_private_folders(target.parent)
     with AtomicFile(target.parent, owner=_TEMPORARY, durable=False) as file:
-        for chunk in chunks if not is_secret_path(name.split("/")) else ():
+        for chunk in chunks:
             file.write(chunk)
         file.commit(target.name, mtime_ns=int(stored.modified * 1e9))
     return _version(stored)
@@ -230,8 +242,9 @@ def _select_objects(bucket: Bucket) -> _Selection:
         raise NotFound(
             f"{bucket.uri!r} contains nothing that Claude Code writes. Name the prefix that contains {PROJECTS!r}."
         )
-    in_homes = {name: stored for name, stored in objects.items() if path_in_home(name, homes) is not None}
-    return _Selection(in_homes, homes, skipped)
+    paths = {name: path for name in objects if (path := path_in_home(name, homes)) is not None}
+    secrets = frozenset(name for name, path in paths.items() if is_secret_path(path.split("/")))
+    return _Selection({name: objects[name] for name in paths}, secrets, homes, skipped)
 
 
 def _version(stored: StoredObject) -> _Version:

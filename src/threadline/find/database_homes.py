@@ -66,8 +66,11 @@ def _copy_transcripts(transcripts: list[StoredTranscript], folder: Path) -> None
             for line in transcript.read_lines():
                 file.write(line)
             file.commit(target.name, mtime_ns=transcript.version[-1] * 1_000_000)
+        meta = target.with_name(f"{target.stem}{META_SUFFIX}")
         if transcript.metadata is not None:
-            write_file(target.with_name(f"{target.stem}{META_SUFFIX}"), transcript.metadata, durable=False)
+            write_file(meta, transcript.metadata, durable=False)
+        else:  # the transcript that it described was deleted, and another one has its name
+            meta.unlink(missing_ok=True)
     versions: _Versions = {transcript.path: transcript.version for transcript in transcripts}
     write_file(folder / _VERSIONS, msgspec.json.encode(versions), durable=False)
 

@@ -88,7 +88,7 @@ class _RowWriter(IndexWriter):
         for id_, type_ in self.connection.execute(_SELECT_TYPES):
             self._origins[id_].agent_type = type_
         for number, *summary in self.connection.execute(_SELECT_SUMMARIES):
-            self._transcripts[number].summaries = [*self._transcripts[number].summaries, tuple(summary)]
+            self._transcripts[number].summaries.append(tuple(summary))
         return list(self._transcripts.values())
 
     def _add_texts(self, first: int, texts: Sequence[TextRow]) -> None:

@@ -224,8 +224,8 @@ def busy_error(path: Path) -> IndexBusy:
 
 
 @contextmanager
-def write_lock(path: Path) -> Iterator[None]:
-    """Keep other processes from writing this index, also between transactions.
+def write_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Keep other processes from writing this index, also between transactions. With `wait`, wait for them a little.
 
     Raises:
         IndexBusy: another process is refreshing it.
@@ -234,7 +234,7 @@ def write_lock(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            stack.enter_context(locks.hold_lock(Path(f"{path}.lock")))
+            stack.enter_context(locks.hold_lock(Path(f"{path}.lock"), wait=wait))
         except locks.LockBusy:
             raise busy_error(path) from None
         except OSError as error:
@@ -254,14 +254,14 @@ def open_locked(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def open_for_writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the index for writing, creating it if needed. Only one process at a time can.
+def open_for_writing(path: Path, *, wait: bool = True) -> Iterator[sqlite3.Connection]:
+    """Open the index for writing, creating it if needed. Only one process at a time can; with `wait`, wait a little.
 
     Raises:
         IndexBusy: another process is refreshing it.
         Unreadable: it is damaged, or its folder is not writable.
     """
-    with write_lock(path), _open_writable(path) as connection:
+    with write_lock(path, wait=wait), _open_writable(path) as connection:
         yield connection
 
 

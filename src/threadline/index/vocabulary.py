@@ -192,7 +192,7 @@ def _complete(path: Path) -> list[bytes]:
         reader.execute("PRAGMA query_only = 0")  # words are read through a temporary table
         generation = read_generation(reader)
         runs = list(collect_runs(reader))
-    with suppress(IndexBusy, Unreadable), open_for_writing(path) as writer:
+    with suppress(IndexBusy, Unreadable), open_for_writing(path, wait=False) as writer:
         if read_generation(writer) == generation:  # nobody has written meanwhile
             write_runs(writer, runs)
     return runs

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -218,8 +219,7 @@ class LakeReader:
             if self._state is None or self._checked_at < monotonic() - CHECK_SECONDS:
                 commit = require_commit(self.bucket)
                 if self._state is None or self._state.commit != commit:
-                    if self._state is not None:
-                        self._state.close()
+                    # Threads that still use the previous state keep it. The last one closes it.
                     self._state = LakeState(self.bucket, commit, self.folder)
                 self._checked_at = monotonic()
             return self._state
@@ -279,10 +279,12 @@ class LakeState:
         self.teams: dict[str, str] = read_teams(bucket)
         self._bucket = bucket
         self._lock = threading.Lock()
-        self._folder = folder / f"commit-{commit.number}"
+        self._folder = Path(mkdtemp(prefix=f"commit-{commit.number}-", dir=folder))
         self._tables = self._folder / "tables"
-        self._tables.mkdir(parents=True, exist_ok=True)
+        self._tables.mkdir()
         self._connection = _connect(self._folder)
+        self.close = weakref.finalize(self, _close, self._connection, self._folder)
+        """Forget everything. Otherwise, that is done when nobody uses the state any more."""
         self._loaded: set[str] = set()
         self._usage: LakeUsage | None = None
         self._machines: list[MachineStatus] | None = None
@@ -296,11 +298,6 @@ class LakeState:
         self._home_ranks: dict[tuple[str, str], int] | None = None
         self.origins: dict[Path, LakeOrigin] = {}
         """Where each downloaded file comes from."""
-
-    def close(self) -> None:
-        """Forget everything."""
-        self._connection.close()
-        rmtree(self._folder, ignore_errors=True)
 
     @property
     def usage(self) -> LakeUsage:
@@ -320,11 +317,15 @@ class LakeState:
 
     def cached(self, compute: Callable[[], _Figure], *key: Hashable) -> _Figure:
         """Return a figure, computed once for each key."""
-        if key not in self._figures:
-            self._figures[key] = compute()
-            while len(self._figures) > _MAX_FIGURES:
+        with self._lock:
+            if key in self._figures:
+                return cast("_Figure", self._figures[key])
+        figure = compute()
+        with self._lock:
+            self._figures[key] = figure
+            if len(self._figures) > _MAX_FIGURES:
                 self._figures.popitem(last=False)
-        return cast("_Figure", self._figures[key])
+        return figure
 
     def people_of(self, team: str) -> tuple[str, ...]:
         """The people of a team."""
@@ -444,7 +445,7 @@ class LakeState:
             new = [source for source, _ in rows if source not in known]
             known |= dict(rows)
         others = [id_ for id_ in known if all(id_ != source.id for source in own)]
-        return [self._source(known[id_], id_) for id_ in others]
+        return [self._source(known[id_], id_) for id_ in others[:_MAX_SHARING]]
 
     def _summarizing(self, own: Sequence[Source]) -> list[Source]:
         """The sessions whose summaries name entries of these downloaded ones."""
@@ -502,9 +503,16 @@ class LakeState:
         return None
 
     def _rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        self._load_tables(set(_WORD.findall(query)))
-        with self._connection.cursor() as cursor:
-            rows: list[tuple[Any, ...]] = cursor.execute(query, list(values)).fetchall()
+        try:
+            self._load_tables(set(_WORD.findall(query)))
+            with self._connection.cursor() as cursor:
+                rows: list[tuple[Any, ...]] = cursor.execute(query, list(values)).fetchall()
+        except import_library("duckdb", "lake").Error as error:
+            reason = str(error).partition("\n")[0].rstrip(".!")
+            raise Unreadable(
+                f"The tables of {self._bucket.uri!r} cannot be read: {reason}. They may have changed meanwhile: try"
+                f" again. If that does not help, run: threadline lake build {self._bucket.uri} --rebuild"
+            ) from None
         return rows
 
     def _load_tables(self, names: Collection[str]) -> None:
@@ -515,6 +523,11 @@ class LakeState:
                 files = [str(path) for path in paths]
                 self._connection.read_parquet(files, hive_partitioning=False).create_view(name)
                 self._loaded.add(name)
+
+
+def _close(connection: Any, folder: Path) -> None:
+    connection.close()
+    rmtree(folder, ignore_errors=True)
 
 
 def _connect(folder: Path) -> Any:

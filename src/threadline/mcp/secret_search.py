@@ -78,6 +78,11 @@ class SecretSearch:
         self._searched.update(new)
         self._redactor.learn_all(_decode(new.values()))
 
+    def _learn_in_order(self, lines: Iterable[bytes]) -> None:
+        """Search consecutive lines, also those that were searched before: a command makes its output a secret."""
+        if self._redactor is not None:
+            self._redactor.learn_all(_decode(lines))
+
     def learn_session(self, transcripts: Iterable[str]) -> None:
         """Search the transcripts of a session completely. What takes long is left for `learn_more`."""
         if self._redactor is None:
@@ -155,7 +160,10 @@ class SecretSearch:
             if end or len(more) < size:
                 break
             size *= 2
-        self.learn_lines((data[:end] or data).splitlines(keepends=True))
+        if end:
+            self._learn_in_order(data[:end].splitlines(keepends=True))
+        else:
+            self.learn_lines([data])
         self._searched_bytes[path] = start + end
         return end > 0
 
@@ -248,7 +256,7 @@ def _decode(lines: Iterable[bytes]) -> Iterator[Any]:
     for line in lines:
         try:
             yield json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             if line.strip():
                 yield line.decode(errors="replace")
 

@@ -565,11 +565,12 @@ class SessionRedactor:
                 continue
             if isinstance(record, str):
                 group.append(_Redacted(self.redactor.redact(record, place), place, None))
-                continue
-            redacted = self.redactor.redact_record(record, place)
-            texts = RecordTexts(redacted, self._fixed, is_harmless_key)
-            group.append(_Redacted(redacted, place, texts))
-            size += len(texts.text)
+                size += len(record)
+            else:
+                redacted = self.redactor.redact_record(record, place)
+                texts = RecordTexts(redacted, self._fixed, is_harmless_key)
+                group.append(_Redacted(redacted, place, texts))
+                size += len(texts.text)
             if size > _GROUP_SIZE:
                 yield from self._redact_group(group)
                 group, size = [], 0

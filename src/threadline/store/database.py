@@ -215,7 +215,8 @@ class SessionDatabase:
 def read_transcripts(path: Path) -> Iterator[list[StoredTranscript] | None]:
     """The transcripts in a SQLite file, readable until the block ends; None if it is not a session store.
 
-    The file may come from somebody else: it is only read, names that lead out of a home are left out.
+    The file may come from somebody else: it is only read, names that lead out of a home are left out, and values may
+    have any type.
 
     Raises:
         Unreadable: it is damaged.
@@ -226,7 +227,8 @@ def read_transcripts(path: Path) -> Iterator[list[StoredTranscript] | None]:
             yield None
             return
         rows = connection.execute(
-            "SELECT t.id, project, session, subpath, modified_ms, metadata, coalesce(max(l.id), 0)"
+            "SELECT t.id, project, session, subpath, CAST(modified_ms AS INTEGER), CAST(metadata AS BLOB),"
+            " coalesce(max(l.id), 0)"
             " FROM transcripts AS t LEFT JOIN lines AS l ON l.transcript = t.id GROUP BY t.id"
         ).fetchall()
         transcripts = []
@@ -272,8 +274,10 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 
 def _read_lines(connection: sqlite3.Connection, number: int) -> Iterator[bytes]:
-    rows = connection.execute("SELECT line FROM lines WHERE transcript = ? ORDER BY id", (number,))
-    return (bytes(line) for (line,) in rows)
+    rows = connection.execute(
+        "SELECT CAST(line AS BLOB) FROM lines WHERE transcript = ? AND line NOT NULL ORDER BY id", (number,)
+    )
+    return (line for (line,) in rows)
 
 
 def _key_values(key: SessionKey) -> tuple[str, str, str]:

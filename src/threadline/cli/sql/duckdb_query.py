@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as Late
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadline.cli.sql.answers import CHUNK_ROWS, exportable_tables, write_tables
-from threadline.errors import BadQuery, Missing
+from threadline.errors import BadQuery, Missing, Unreadable
 from threadline.index import error_position, timeout_message, unique_names
 from threadline.model.tables import import_library
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from threadline.archive import Archive
 
 _FETCH_ROWS = 500
+_INTERRUPT_SECONDS = 0.05
 _MEMORY, _DISK = "512MB", "8GB"
 _MAX_ADDRESS_SPACE = 2 * 1024**3
 _ERROR_TOKEN = re.compile(r'at or near "(.+?)"|column "(.+?)" not|with name "?(.+?)"? does not exist')
@@ -109,8 +110,10 @@ class DuckdbAnswer:
             self._left -= monotonic() - start
 
     def _stop(self, future: Future[Any]) -> None:
-        self._connection.interrupt()
-        future.exception()
+        # An interrupt is lost if the query has not started yet, and the query would run for ever.
+        while not future.cancel() and not future.done():
+            self._connection.interrupt()
+            wait([future], _INTERRUPT_SECONDS)
 
     def _format_error(self, error: str) -> str:
         kind, _, message = error.partition("\n")[0].partition(": ")
@@ -163,6 +166,7 @@ def query_parquet(
     Raises:
         BadQuery: the query is invalid, not read-only, or takes too long or too much memory.
         Missing: DuckDB is not installed.
+        Unreadable: a file is missing or damaged.
     """
     with (
         TemporaryDirectory(prefix="threadline-") as spilled,
@@ -185,7 +189,13 @@ def _open_connection(files: Mapping[str, Sequence[Path]], spilled: Path) -> Any:
     try:
         connection = duckdb.connect(":memory:", config=_settings(spilled))
         for name, paths in files.items():
-            connection.read_parquet([str(path) for path in paths], hive_partitioning=False).create_view(name)
+            try:
+                connection.read_parquet([str(path) for path in paths], hive_partitioning=False).create_view(name)
+            except duckdb.Error as error:
+                reason = str(error).partition("\n")[0].rstrip(".")
+                raise Unreadable(
+                    f"The table {name!r} cannot be read: {reason}. Try again, or build it again."
+                ) from None
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET enable_progress_bar = false")  # it would go to standard output, between the rows
         connection.execute(f"SET allowed_directories = [{allowed}]")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from threadline import lake as lakes
 from threadline.account import KEY_DESCRIPTIONS
-from threadline.annotations import NO_ANNOTATION
+from threadline.annotations import NO_ANNOTATION, Annotation
 from threadline.errors import BadQuery
 from threadline.model.ledger import NONE, Row, Sum
 from threadline.model.text import count, format_size, short_model_name
@@ -85,7 +85,7 @@ def lake_home_page(request: PageRequest) -> Page:
     keys = [name for name in _DASHBOARD_KEYS if name != "team" or state.teams]
     tables = {name: ledger.by(name, zone=zone, extra=usage.keys).rows for name in keys}
     recent, total = state.sessions(lakes.SessionFilter(), limit=_MAX_RECENT)
-    rows = [_session_row(session) for session in recent]
+    rows = _session_rows(recent)
     main = join(
         (
             el(
@@ -112,7 +112,7 @@ def lake_home_page(request: PageRequest) -> Page:
                     columns=("time", "title", "project", "turns", "amount"),
                     project_address=project_url,
                     marks=row_star,
-                    facts=lambda row: _person_facts(state, row, recent),
+                    facts=_person_facts(state, recent),
                 ),
                 urls.build_url(urls.SESSIONS),
                 f"All {total:,}",
@@ -335,12 +335,12 @@ def lake_sessions_page(request: PageRequest) -> Page:
     )
     sessions, total = state.sessions(selection, after=shown.after, limit=shown.limit)
     more = shown.after + len(sessions) < total
-    rows = [_session_row(session) for session in sessions]
+    rows = _session_rows(sessions)
     main = join(
         (
             el("div", el("h1", count(total, "session")), time_zone_note(zone), _policy_note(state), class_="head"),
             filter_form(request, list(_session_fields(request)), preserve=("sort", "limit")),
-            sortable_table(request, rows, sort, lambda row: _person_facts(state, row, sessions), _COLUMNS)
+            sortable_table(request, rows, sort, _person_facts(state, sessions), _COLUMNS)
             if rows
             else el("p", "No matching sessions. Remove a filter.", class_="nothing"),
             pager(request, shown, len(rows), total, more=more),
@@ -350,8 +350,12 @@ def lake_sessions_page(request: PageRequest) -> Page:
     return Page("Sessions", "sessions", main, data, head=SEND_ORIGIN)
 
 
-def _session_row(session: LakeSession) -> SessionRow:
-    annotation = read_or_none().sessions.get(session.session, NO_ANNOTATION)
+def _session_rows(sessions: Sequence[LakeSession]) -> list[SessionRow]:
+    annotations = read_or_none().sessions
+    return [_session_row(session, annotations.get(session.session, NO_ANNOTATION)) for session in sessions]
+
+
+def _session_row(session: LakeSession, annotation: Annotation) -> SessionRow:
     return SessionRow(
         id=session.session,
         title=session.title,
@@ -372,16 +376,26 @@ def _session_row(session: LakeSession) -> SessionRow:
     )
 
 
-def _person_facts(state: LakeState, row: SessionRow, sessions: Sequence[LakeSession]) -> list[Child]:
-    """Who pushed the session of a row, and from how many machines."""
-    session = next(each for each in sessions if each.session == row.id)
-    annotation = read_or_none().sessions.get(session.session, NO_ANNOTATION)
-    people = [
-        el("a", shorten(person, 40), href=urls.build_url(urls.SESSIONS, person=person), title=state.teams.get(person))
-        for person in session.people
-    ]
-    copies = f"on {session.copies:,} machines" if session.copies > 1 else None
-    return [*people, copies, *annotation_facts(annotation)]
+def _person_facts(state: LakeState, sessions: Sequence[LakeSession]) -> Callable[[SessionRow], list[Child]]:
+    """A function that says who pushed the session of a row, and from how many machines."""
+    by_id = {session.session: session for session in sessions}
+    annotations = read_or_none().sessions
+
+    def describe(row: SessionRow) -> list[Child]:
+        session = by_id[str(row.id)]
+        people = [
+            el(
+                "a",
+                shorten(person, 40),
+                href=urls.build_url(urls.SESSIONS, person=person),
+                title=state.teams.get(person),
+            )
+            for person in session.people
+        ]
+        copies = f"on {session.copies:,} machines" if session.copies > 1 else None
+        return [*people, copies, *annotation_facts(annotations.get(session.session, NO_ANNOTATION))]
+
+    return describe
 
 
 # --- search
