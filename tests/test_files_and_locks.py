@@ -163,6 +163,37 @@ def test_locks_exclude_each_other_between_threads(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+_TRY_LOCK = """
+import sys
+from pathlib import Path
+from threadline import locks
+locks.TIMEOUT_SECONDS = 0.1
+try:
+    with locks.hold_lock(Path(sys.argv[1])):
+        print("free")
+except locks.LockBusy:
+    print("held")
+"""
+
+
+def test_lock_that_another_thread_waits_for_stays_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing any descriptor of a file frees the locks of the whole process, so a waiting thread must not open it."""
+    monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0.05)
+    path = tmp_path / "lock"
+
+    def wait_in_vain() -> None:
+        with pytest.raises(locks.LockBusy), locks.hold_lock(path):
+            pass
+
+    command = [sys.executable, "-c", _TRY_LOCK, str(path)]
+    with locks.hold_lock(path):
+        thread = threading.Thread(target=wait_in_vain)
+        thread.start()
+        thread.join()
+        result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    assert result.stdout.strip() == "held"
+
+
 def test_hash_functions_do_not_need_private_modules() -> None:
     """A Python without its own SHA-256, as some distributions build it, uses OpenSSL's."""
     script = (

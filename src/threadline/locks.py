@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from time import monotonic, sleep
 
 TIMEOUT_SECONDS = 5.0
@@ -39,7 +40,7 @@ def hold_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
         LockBusy: another process holds it.
         OSError: the file cannot be written.
     """
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+    _create_file(path)
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=0)
     except sqlite3.Error as error:
@@ -49,6 +50,23 @@ def hold_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
         yield
     finally:
         connection.close()
+
+
+_creation = Lock()
+
+
+def _create_file(path: Path) -> None:
+    """Create the file, readable only by this user, unless it exists.
+
+    An existing file must not be opened here: closing any descriptor of a file frees all locks that this process holds
+    on it, also those of other threads. SQLite avoids that only for its own descriptors.
+    """
+    with _creation:  # until the file is closed again, no other thread of this process can have locked it
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
+        except FileExistsError:
+            if not os.access(path, os.R_OK | os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path)) from None
 
 
 def _acquire(connection: sqlite3.Connection, *, shared: bool, wait: bool) -> None:

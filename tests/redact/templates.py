@@ -49,6 +49,19 @@ SENTENCES = (
 )
 """What people write, as (text, value)."""
 COMMANDS = (
+    ("aws ssm put-parameter --name /app/db --type SecureString --value {}", "alphanumeric 14"),
+    ("aws ssm put-parameter --value {} --name /app/db --type SecureString", "alphanumeric 14"),
+    ("az keyvault secret set --vault-name v -n n --value {}", "alphanumeric 14"),
+    ("fly secrets set SESSION={}", "alphanumeric 14"),
+    ("supabase secrets set --project-ref abc MODE=fast SESSION='{}'", "alphanumeric 14"),
+    ("restic -r /b init --password-command 'echo {}'", "alphanumeric 14"),
+    ("rsync --password-file=<(echo {}) -a rsync://b@h/m /tmp", "alphanumeric 14"),
+    ("qpdf --encrypt {} {} 256 -- a.pdf b.pdf", "alphanumeric 14"),
+    ("certutil -f -p {} -importpfx c.pfx", "alphanumeric 14"),
+    ("schtasks /create /tn x /tr y /ru ann /rp {}", "alphanumeric 14"),
+    ("swaks --to a@b.example --server m -au ann -ap {}", "alphanumeric 14"),
+    ("curl -s elastic:{}@https://db1.acme.example:9200", "alphanumeric 14"),
+    ("cypher-shell \"ALTER CURRENT USER SET PASSWORD FROM 'neo4j' TO '{}'\"", "alphanumeric 14"),
     (
         'curl -d \'{"query":"mutation { login(email: \\"a@b.example\\", password: \\"{}\\") { id } }"}\' https://db1.acme.example/graphql',
         "signs",
@@ -198,6 +211,13 @@ COMMANDS = (
 )
 """Shell commands, as (text, value)."""
 FILES = (
+    ("secret.yaml", "apiVersion: v1\nkind: Secret\nstringData:\n  conn: {}\n", "alphanumeric 14"),
+    ("secret.yaml", "kind: Secret\ntype: Opaque\ndata:\n  database: {}\n---\nkind: ConfigMap\n", "base64 16"),
+    ("secret.json", '{"kind": "Secret", "data": {"conn": "{}"}}', "base64 16"),
+    ("users.acl", "user default off\nuser app on >{} ~* +@all\n", "alphanumeric 14"),
+    ("a.py", "jwt.encode(payload, '{}', algorithm='HS256')\n", "alphanumeric 14"),
+    ("a.js", "jwt.sign({id: 1, role: 'admin'}, '{}')\n", "alphanumeric 14"),
+    ("appsettings.json", '{"Jwt": {"Issuer": "x", "Key": "{}"}}', "alphanumeric 14"),
     ("/w/task.json", '{"environment":[{"name":"DB_PASSWORD","value":"{}"}]}', "password"),
     ("/w/task.json", '{"environment":[{"value":"{}","name":"REDIS_PASSWORD"}]}', "password"),
     ("/w/d.yml", "env:\n  - name: SESSION_SECRET\n    value: {}\n", "alphanumeric 24"),
@@ -398,6 +418,21 @@ FILES = (
 )
 """Files, as (path, content, value)."""
 OUTPUTS = (
+    ("sops -d app.yaml", "db: {}\n", "alphanumeric 14"),
+    ("vault read -format=json kv/app", '{"request_id": "1", "data": {"value": "{}"}}', "alphanumeric 14"),
+    ("grep -oP 'password=\\K.*' app.conf", "{}", "alphanumeric 14"),
+    ("sed -n 's/^password: //p' app.yml", "{}", "alphanumeric 14"),
+    ("python -c 'from app.settings import SECRET_KEY; print(SECRET_KEY)'", "{}", "alphanumeric 14"),
+    ("php artisan tinker --execute=\"echo config('mail.password');\"", "{}", "alphanumeric 14"),
+    ("chezmoi secret keyring get --service=x --user=ann", "{}", "alphanumeric 14"),
+    ("sqlite3 a.db 'select value from settings where key=\"smtp_password\"'", "{}", "alphanumeric 14"),
+    ("cat pw", "{}", "alphanumeric 14"),
+    ("cat secrets/postgres", "{}", "alphanumeric 14"),
+    (
+        "docker logs es",
+        "Password for the elastic user (reset with `bin/elasticsearch-reset-password -u elastic`):\n  {}\n",
+        "alphanumeric 20",
+    ),
     ("curl -sI x", "HTTP/2 200\nset-cookie: session={}; Path=/; HttpOnly; Secure\n", "url-safe 43"),
     (
         "terraform output -json",

@@ -130,6 +130,11 @@ HARMLESS = (
     "npm config get registry",
     "jq -r .name package.json",
     "terraform output -raw vpc_id",
+    "grep -rn password= app.conf",
+    "grep -o 'token[a-z]*' a.txt",
+    "sed 's/^password: //' app.yml",
+    "python -c 'print(name)'",
+    "cat secrets/README",
 )
 MESSAGES = (
     "Error: web/db is not in the password store.",

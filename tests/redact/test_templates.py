@@ -12,7 +12,7 @@ from tests.redact.planted import letters, password
 from tests.redact.templates import COMMANDS, FILES, OUTPUTS, SENTENCES
 from tests.subtests import for_each
 
-from threadline.redact import SessionRedactor
+from threadline.redact import Redactor, SessionRedactor
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
 _ALPHABETS = {
@@ -88,3 +88,37 @@ def test_redacts_in_outputs(command: str, output: str, kind: str) -> None:
     """A secret in the output of a command is removed."""
     secret = value_of(kind, seeded(len(command + output)))
     assert not _leaks("Bash", {"command": command}, output.replace("{}", secret), secret)
+
+
+@for_each(
+    "text",
+    (
+        "<bash-input>mysql -uroot -p{}</bash-input>",
+        "<bash-input>redis-cli -a {} ping</bash-input>",
+        "foo &mysql -uroot -p{} shop",
+    ),
+)
+def test_redacts_in_commands_that_follow_a_tag_or_a_sign(text: str) -> None:
+    """A command that was typed after `!` is wrapped in a tag, which stays."""
+    secret = value_of("alphanumeric 14", seeded(len(text)))
+    assert Redactor().redact(text.format(secret)) == text.format("<secret-1>")
+
+
+@for_each(
+    "text",
+    (
+        "kind: ConfigMap\ndata:\n  mode: fast2slow3\n",
+        "kind: SecretStore\ndata:\n  mode: fast2slow3\n",
+        "kind: Secret\nmetadata:\n  name: db2main3\nstringData:\n  conn: {{ .Values.conn }}\n  port: '5432'\n",
+        "kind: Secret\nmetadata:\n  name: a\n---\nkind: ConfigMap\ndata:\n  mode: fast2slow3\n",
+        "aws ssm put-parameter --name /app/mode --type String --value fast2slow3",
+        "jwt.decode(token, key, algorithms=['HS256'])",
+        "jwt.sign(payload, process.env.JWT_KEY, {expiresIn: '12h'})",
+    ),
+)
+def test_keeps_what_only_resembles_a_stored_secret(text: str) -> None:
+    """Other kinds of manifests, templates in place of values, and keys that are variables stay."""
+    record = {"type": "user", "message": {"role": "user", "content": text}}
+    redactor = SessionRedactor()
+    redactor.learn_all([record])
+    assert redactor.redact(record) == record

@@ -15,11 +15,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import uvicorn
 from click.testing import CliRunner
 from tests.transcripts import SESSION
 from tests.web.conftest import session_rows, write_home
@@ -27,8 +29,9 @@ from tests.web.conftest import session_rows, write_home
 from threadline.cli.commands import threadline
 from threadline.errors import Missing, Unreadable
 from threadline.find import homes
-from threadline.web import ArchivePool
+from threadline.web import ArchivePool, Live
 from threadline.web import serve as run_server
+from threadline.web.server import _Server
 
 
 @contextmanager
@@ -282,3 +285,19 @@ def test_reports_a_missing_home(tmp_path: Path) -> None:
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own
     assert result.returncode == 2
     assert "none" in result.stderr
+
+
+def test_signal_does_not_wait_for_a_lock_of_the_interrupted_thread() -> None:
+    """Ctrl-C may arrive while the server's thread notes a new listener. The handler runs in that same thread."""
+    live = Live([])
+    server = _Server(uvicorn.Config("none"), live.stop, lambda: None)
+
+    def interrupt() -> None:
+        with live._lock:
+            server.handle_exit(signal.SIGINT, None)
+
+    thread = Thread(target=interrupt, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert server.should_exit

@@ -8,6 +8,8 @@ import pytest
 from tests.transcripts import SESSION, call, prompt, reply, transcript, write
 from tests.web.client import Client
 
+from threadline.export.redaction_settings import user_settings_file
+
 SECRET = "sk-ant-api03-" + "Zk3Qp9Wm4Tx7Lc2V" * 5 + "-AAAAAA"
 PAGE = f"/session/{SESSION}"
 
@@ -75,3 +77,17 @@ def test_more_words_can_be_hidden(leaky: Client) -> None:
     page = leaky.get(f"{PAGE}/share?format=md&hide=shelf,zebra&preview=1").text
     assert "Sort the shelf" not in page.partition("share-preview")[2]
     assert "does not contain zebra" in page
+
+
+def test_words_added_to_the_settings_are_hidden_at_once(leaky: Client) -> None:
+    """An export that was made before is not used again, and the level of the settings applies."""
+    assert "shelf" in leaky.get(f"{PAGE}/markdown").text
+    settings = user_settings_file()
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('words = ["shelf"]\n')
+    assert "shelf" not in leaky.get(f"{PAGE}/markdown").text
+    settings.write_text('level = "metrics"\n')
+    assert "Sorted" not in leaky.get(f"{PAGE}/markdown").text
+    assert "Sorted" not in leaky.get(f"{PAGE}/share?scope=session&format=md&preview=1").text
+    settings.unlink()
+    assert "shelf" in leaky.get(f"{PAGE}/markdown").text

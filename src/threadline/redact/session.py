@@ -275,8 +275,12 @@ def _find_contained(node: dict[str, Any], path: tuple[str | int, ...]) -> Iterat
 
 
 def find_printed(text: str) -> list[Span]:
-    """Secrets that commands print in a text: in shell sessions, and in announcements of generated passwords."""
-    return [*provenance.find_in_shell_sessions(text), *provenance.find_announced_passwords(text)]
+    """Secrets by what surrounds them: in shell sessions, announcements of generated passwords and manifests."""
+    return [
+        *provenance.find_in_shell_sessions(text),
+        *provenance.find_announced_passwords(text),
+        *provenance.find_in_manifests(text),
+    ]
 
 
 _COMMAND_FIELDS = ("command", "cmd", "script", "code")

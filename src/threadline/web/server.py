@@ -23,8 +23,6 @@ from threadline.web.access import IDLE_SECONDS, Access
 from threadline.web.app import App
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from starlette.types import ASGIApp
 
     from threadline.web.archive_pool import ArchivePool
@@ -138,10 +136,10 @@ class _Server(uvicorn.Server):
         if self.started:
             self._ready()
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle Ctrl-C or a request to terminate."""
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop. Not in `handle_exit`: a signal may arrive while this thread holds a lock that `on_exit` needs."""
         self._on_exit()
-        super().handle_exit(sig, frame)
+        await super().shutdown(sockets)
 
 
 def choose_host_name(name: str | None) -> str:

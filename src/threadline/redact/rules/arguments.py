@@ -25,7 +25,7 @@ _SEPARATE_PROGRAMS = {
     " hydra medusa twine security winrs gsutil kubeadm couchbase-cli nodetool sqlplus mssql-cli ncrack wmiexec pwsh"
     " vncviewer"
     " altool htdigest smbmap kcadm.sh kcadm asadmin neo4j-admin cypher-shell psftp freerdp proxychains arangosh"
-    " arangodump",
+    " arangodump certutil",
     "P": "zip unzip zipcloak sqlcmd bcp osql tsql isql ipmitool mosquitto_pub mosquitto_sub mosquitto_rr security"
     " ssh-keygen"
     " fcrackzip certutil pktool tftp sqsh freebcp defncopy wg-quick",
@@ -41,6 +41,7 @@ _SEPARATE_PROGRAMS = {
     "N": "ssh-keygen",
     "pw": "plink pscp psftp puttygen kitty addprinc cpw kadmin kadmin.local",
     "rp": "schtasks",
+    "ap": "swaks",
 }
 _ATTACHED_PROGRAMS = {
     "p": "sshpass mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mysqlbinlog mysqlpump mysqlsh"
@@ -69,7 +70,7 @@ class _Programs(NamedTuple):
 
 def _program_pattern(programs: str) -> _Programs:
     names = rb"(?:" + trie_pattern(name.encode() for name in programs.split()) + rb")(?:\.exe)?(?=[\s\"'])"
-    return _Programs(compile_lazily(rb"(?:\A|[\s/\"'`(\\$])" + names), compile_lazily(names))
+    return _Programs(compile_lazily(rb"(?:\A|[\s/\"'`(\\$>{&])" + names), compile_lazily(names))
 
 
 _SEPARATE = {letter.encode(): _program_pattern(names) for letter, names in _SEPARATE_PROGRAMS.items()}
@@ -181,8 +182,11 @@ def _is_run_by(view: bytes, at: int, programs: _Programs) -> bool:
 _PROSE_WORD = compile_lazily(rb"[a-z]{3,5}\Z")
 
 
+_CLOSING_TAG = compile_lazily(rb"</[a-z-]{1,40}>\Z")  # of `<bash-input>` and the like
+
+
 def _argument_span(match: re.Match[bytes]) -> Span | None:
-    value = match[3]
+    value = _CLOSING_TAG.sub(b"", match[3])
     if not match[2] and (_PLACEHOLDER_ARGUMENT.match(value) or _PROSE_WORD.match(value)):
         return None
     return literal_span("password", match.start(3), value)
@@ -268,7 +272,7 @@ _VAULT_FIELDS = compile_lazily(
     rb"ult (?:kv put|write)[ \t]+[\w./-]{1,200}"
     rb"((?:[ \t]+[\w.-]{1,60}=(?:\\*[\"'][^\"'\n]{0,256}\\*[\"']|[^\s\"'|;&]{1,256})){1,20})"
 )
-_VAULT_FIELD = compile_lazily(rb"=\\*[\"']?([^\s\"'\\]{4,256})")
+_STORED_FIELD = compile_lazily(rb"=\\*[\"']?([^\s\"'\\]{4,256})")
 _JWK_FIELD = compile_lazily(
     rb"\"(?:d|k|p|q|dp|dq|qi)\\*\"" + _BREAK + rb"{0,20}:" + _BREAK + rb"{0,20}\\*\"([A-Za-z0-9_-]{10,4096})\\*\""
 )
@@ -302,7 +306,7 @@ _RARE_FORMS = tuple(
         ((b".logon ",), rb"\.logon" + _BLANK + rb"[\w./-]{1,80},([^\s;\"'\\]{4,128})", "password"),
         (
             (b"signtool ", b"ktpass ", b"schtasks "),
-            rb"(?:signtool|ktpass|schtasks) [^\n|;]{0,200}?[ \t]/p(?:ass(?:word)?)?" + _BLANK + _WORD,
+            rb"(?:signtool|ktpass|schtasks) [^\n|;]{0,200}?[ \t]/r?p(?:ass(?:word)?)?" + _BLANK + _WORD,
             "password",
         ),
         ((b"@tcp(", b"@unix("), rb"(?<=:)([^\s:@/\"'\\]{4,128})@(?:tcp|unix)\(", "password"),
@@ -338,10 +342,35 @@ _RARE_FORMS = tuple(
             rb"[ \t=]+" + _WORD,
             "password",
         ),
+        (
+            (b"put-parameter ", b"keyvault secret set "),
+            rb"(?:keyvault secret set|put-parameter(?=[^\n|;]{0,400}securestring)) [^\n|;]{0,400}?--value[= ]" + _WORD,
+            "password",
+        ),
+        (
+            (b"--password-command", b"--password-file=<(", b"--passphrase-file <("),
+            rb"--pass(?:word|phrase)-(?:command|file)[= ]\\*[\"'<(]{0,3}echo (?:-n )?" + _WORD,
+            "password",
+        ),
+        ((b"qpdf ",), rb"qpdf [^\n|;]{0,200}?--encrypt " + _WORD, "password"),
+        ((b"qpdf ",), rb"qpdf [^\n|;]{0,200}?--encrypt \S{1,128} " + _WORD, "password"),
+        ((b"set password from ",), rb"set password from \S{1,128} to " + _QUOTED, "password"),
+        ((b" on >",), rb"user [\w.@-]{1,64} (?:[\w+@~*&-]{1,40} ){0,4}?on >([^\s\"'\\]{4,128})", "password"),
+        ((b"@http://", b"@https://"), rb"(?<![\w/:.-])[\w.-]{1,64}:([^\s:@/\"'\\]{4,128})@https?://", "password"),
         # Keys of functions that sign or encrypt, and URLs that work without any other key.
         (
             (b"hmac.new(", b"createhmac(", b"fernet("),
             rb"(?:hmac\.new|fernet|createhmac\(\\*[\"'][\w-]{1,20}\\*[\"'],[ \t]{0,4})\(?b?" + _QUOTED,
+            "secret_key",
+        ),
+        (
+            (b"jwt.encode(", b"jwt.decode(", b"jwt.sign(", b"jwt.verify("),
+            rb"jwt\.(?:encode|decode|sign|verify)\((?:\{[^{}]{0,300}\}|[^(){}\n,]{1,100}),[ \t]{0,4}b?" + _QUOTED,
+            "secret_key",
+        ),
+        (
+            (b'"jwt',),
+            rb"\"jwt[\w-]{0,24}\\*\"\s{0,8}:\s{0,8}\{[^{}]{0,300}?\"(?:signing)?key\\*\"\s{0,8}:\s{0,8}" + _QUOTED,
             "secret_key",
         ),
         ((b"rtmp://", b"rtmps://"), rb"rtmps?://[^\s\"'/]{1,100}/[\w-]{1,40}/([\w-]{12,128})(?![\w/])", "secret_key"),
@@ -357,6 +386,13 @@ _RARE_FORMS = tuple(
             "pin",
         ),
     )
+)
+# Commands that store secrets by name: `fly secrets set SESSION=…`.
+_SETTERS = (b"secrets set ", b"secrets:set ", b"secret set ")
+_SETTER_GATE = gate(rb"(?i)secrets?[ :]set ")
+_SETTER = compile_lazily(
+    rb"secrets?[ :]set(?:[ \t]+-[\w-]{1,40}(?:[= ][\w./-]{1,80})?){0,4}"
+    rb"((?:[ \t]+\\*[\"']?[\w.-]{1,60}=(?:\\*[\"'][^\"'\n]{0,256}\\*[\"']|[^\s\"'|;&]{1,256})){1,20})"
 )
 # Programs that read a password from their input, in addition to those that a rare word announces.
 _READERS = (
@@ -378,8 +414,18 @@ def _find_rare_forms(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Sp
             span = literal_span(name, start, value) if name == "password" else word_span(name, start, value)
             if span is not None:
                 yield span
+    for match in _SETTER.finditer(lower) if marks.may_contain(_SETTER_GATE, _SETTERS, lower) else ():
+        yield from _find_fields(view, match)
     for match in _READER.finditer(lower) if _READERS_GATE in marks.gates else ():
         span = find_piped_value(view, lower, match.start(1), "password")
+        if span is not None:
+            yield span
+
+
+def _find_fields(view: bytes, match: re.Match[bytes]) -> Iterator[Span]:
+    """The values of the fields `name=value` that a command stores."""
+    for field in _STORED_FIELD.finditer(view, *match.span(1)):
+        span = word_span("password", field.start(1), field[1])
         if span is not None:
             yield span
 
@@ -397,10 +443,7 @@ def _find_by_words(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span
         if span is not None:
             yield span
     for match in match_at_places(_VAULT_FIELDS, view, marks.places_of((prefilter.VAULT,))):
-        for field in _VAULT_FIELD.finditer(view, *match.span(1)):
-            span = word_span("password", field.start(1), field[1])
-            if span is not None:
-                yield span
+        yield from _find_fields(view, match)
     yield from _find_in_objects(view, marks.places_of(prefilter.JWK), _JWK_FIELD, "private-key")
     yield from _find_in_objects(view, marks.places_of((prefilter.COOKIE_OBJECT,)), _OBJECT_VALUE, "cookie")
     yield from _find_chpasswd_lists(view, marks.places_of((prefilter.CHPASSWD,)))

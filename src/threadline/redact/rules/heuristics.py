@@ -173,7 +173,7 @@ def is_env_key_name(name: str) -> bool:
     return bool(parts) and name.upper() == name and parts[-1] in _ENV_KEY_WORDS
 
 
-_ENV_KEY_WORDS = word_set("key salt dsn sid auth secret hash pat seed")
+_ENV_KEY_WORDS = word_set("key salt pepper dsn sid auth secret hash pat seed")
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -93,6 +94,7 @@ _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
     "keyring kwallet-query kwalletcli credstash akeyless conjur berglas blackbox_cat dcli enpasscli pass-cli": (
         _rule(r"^(?:.* )?(?:get|access|password|get-secret-value|variable get|-[a-z]*r)\b|^\S+\.gpg$", _V),
     ),
+    "chezmoi": (_rule(r"^secret .*\bget\b", _V),),
     "cmdkey vaultcmd": (),
     "vault bao": (
         _rule(r"-field[ =]|^print token|-token-only|^token create .*-field", _V),
@@ -197,6 +199,7 @@ _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
         _rule(r"key:generate .*--show|jwt:secret .*(?:--show|-s\b)", _V),
         _rule(r"(?:^-r |^-r=).*(?:random_bytes|random_int|openssl_random|password_hash|uniqid)", _V),
         _rule(r"secrets:(?:reveal|list .*--reveal)", _D),
+        _rule(r"tinker .*(?:echo|print|dump)\b.*(?i:password|passwd|secret|token|_key)\b", _V),
     ),
     "terraform tofu terragrunt": (_rule(r"^output .*(?:-json|--json)", _F, "value"),),
     "pulumi": (_rule(r"--show-secrets|^config get", _D),),
@@ -262,6 +265,9 @@ _GENERATOR_CODE = compile_lazily(
 _ENV_IN_CODE = compile_lazily(
     r"(?:environ|getenv|process\.env|ENV|\$_ENV|\$_SERVER)[.(\[\"' ]{1,6}(?:get\(\s*[\"'])?([A-Za-z_]\w+)"
 )
+_PRINTED_NAME = compile_lazily(
+    r"\b(?:print|console\.log|puts|echo|say)\b[ (]{1,2}(?:\w+[.\[(\"']{1,3}){0,4}(\w+)[\"'\])]{0,4}(?:[;)]|\Z)"
+)
 _QUERY_PATH = compile_lazily(
     r"[.\[\"']+([A-Za-z_][\w-]*)[\"'\]]*(?:\s*\|\s*(?:tostring|@base64d|@text|values|\.\[\]))*\s*\Z"
 )
@@ -291,7 +297,7 @@ _TRIGGER = compile_lazily(
     + r")(?![\w-])"
     r"|read -\w*s|pass|secret|token|key|cred|auth|pwd|pem\b|urandom|environ|\.env|netrc|npmrc|pypirc|pgpass|id_"
     r"|printenv|getenv"
-    r"|p12"
+    r"|p12|\bpw\b"
     r"|kube|tfvars|seed|mnemonic|wallet|recovery|restore|cookie|dsn|salt|random|sid\b|\.cnf|sha\d+sum|md5sum|consul|genkey"
 )
 
@@ -430,7 +436,18 @@ def _selects_secret(program: str, arguments: list[str]) -> bool:
         return any("jsonpath" in argument and _JSON_PATH_END.search(argument) for argument in arguments) and any(
             _has_secret_word(match[1]) for argument in arguments for match in _JSON_PATH_END.finditer(argument)
         )
+    if program in {"grep", "rg", "sed"} and _names_secret(arguments):
+        return _cuts_name(program, arguments)
     return program in {"jq", "yq", "xq", "dasel"} and any(map(_selects_secret_field, arguments))
+
+
+def _cuts_name(program: str, arguments: list[str]) -> bool:
+    """Whether a search for a name prints only what follows it: `grep -oP 'password=\\K.*'`, `sed -n 's/^pw: //p'`."""
+    letters = "".join(argument for argument in arguments if re.fullmatch(r"-\w+", argument))
+    pattern = next((argument for argument in arguments if not argument.startswith("-")), "")
+    if program == "sed":
+        return "n" in letters and re.fullmatch(r"s(\W).*\1\w*p\w*", pattern) is not None
+    return "o" in letters and ("\\K" in pattern or "(?<=" in pattern)
 
 
 _DATABASE_CLIENTS = word_set(
@@ -439,7 +456,7 @@ _DATABASE_CLIENTS = word_set(
 _STORE_CLIENTS = word_set("redis-cli valkey-cli keydb-cli etcdctl consul zkcli zkcli.sh")
 _JSON_PATH_END = compile_lazily(r"\.([A-Za-z_][\w-]*)\}?[\"']?\Z")
 _SELECT = compile_lazily(r"(?is)\bselect\s+(.{1,200}?)\s+from\s(.{0,400})")
-_CONDITION = compile_lazily(r"(?i)(?:=|\blike|\bin\s*\()\s*'%?([\w./:-]{3,80})%?'")
+_CONDITION = compile_lazily(r"(?i)(?:=|\blike|\bin\s*\()\s*['\"]%?([\w./:-]{3,80})%?['\"]")
 _COLUMN = compile_lazily(r"[\w.\"`]{3,80}")
 
 
@@ -474,6 +491,8 @@ def _code_source(joined: str, arguments: list[str]) -> Step | None:
     names = [match[1] for match in _ENV_IN_CODE.finditer(joined)]
     if names:
         return Step(Source(_V)) if any(map(is_secret_variable, names)) else None
+    if any(is_secret_variable(match[1]) for match in _PRINTED_NAME.finditer(joined)):
+        return Step(Source(_V))
     return Step(_RANDOM) if _GENERATOR_CODE.search(joined) else None
 
 
@@ -545,9 +564,10 @@ _HARMLESS_FILE = compile_lazily(
     r"|template|\.dist$|schema"
 )
 _VALUE_FILE = compile_lazily(
-    r"(?i)^/(?:var/)?run/secrets/|/(?:server|agent)/(?:node-)?token$|(?:^|[/\\._-])(?:initialadminpassword|master\.key"
+    r"(?i)^/(?:var/)?run/secrets/|(?:^|[/\\])\.?secrets[/\\](?!readme|makefile|license|owners|dockerfile)[\w-]+$"
+    r"|/(?:server|agent)/(?:node-)?token$|(?:^|[/\\._-])(?:initialadminpassword|master\.key"
     r"|\.?vault[-_]?(?:token|pass(?:word)?(?:\.txt)?)|\.?(?:[\w-]*[_-])?(?:token|password|passwd|passphrase|secret"
-    r"|secret[_-]?key|api[_-]?key"
+    r"|secret[_-]?key|api[_-]?key|pw"
     r"|access[_-]?key|psk|pat|credential|cookie_secret)(?:\.(?:txt|key|secret|token|conf))?|\.erlang\.cookie|privatekey"
     r"|preshared|initial_root_password)$|\.(?:secret|token|passwd|password|pass|psk)$"
 )
@@ -637,6 +657,10 @@ _METADATA = word_set(
     " app env environment stage message managed-by description note level log_level timezone lastmodified email issuer"
     " service publickey public_key"
 )
+
+
+# Names that say nothing about their value. In decrypted data it is secret if it looks like a password.
+_VAGUE_NAMES = word_set("key value db database data app service note account")
 
 
 def find_printed_secrets(command: str, output: str) -> list[Span]:
@@ -785,9 +809,10 @@ def _find_named(lines: list[_Line], output: str, fields: frozenset[str], *, is_a
         words = name.lower()
         last = words.split()[-1] if words.split() else ""
         is_named = words in fields or last in fields or words.replace(" ", "") in fields or _has_secret_word(name)
-        if not is_named and not (
-            is_all and words not in _METADATA and last not in _METADATA and _is_private_value(value)
-        ):
+        is_metadata = words in _METADATA or last in _METADATA
+        if is_metadata and words in _VAGUE_NAMES and _is_password_like(value):
+            is_metadata = False
+        if not is_named and not (is_all and not is_metadata and _is_private_value(value)):
             continue
         if value[:1] in "{[<|>&*(" and not value[1:2].isalnum():
             continue
@@ -937,18 +962,57 @@ def find_in_shell_sessions(text: str) -> list[Span]:
     return spans
 
 
+# Secrets of Kubernetes as files: every value below `data` and `stringData`, until a line with less indentation.
+_MANIFEST_KIND = compile_lazily(r"kind[\"']?: ?[\"']?Secret\b")
+_MANIFEST_DATA = compile_lazily(
+    r"^((?:[ \t]*[0-9]{1,6}(?:\u2192|\t))?[ \t+-]*)(?:data|stringData):[ \t]*\n"
+    r"((?:(?:[ \t]*[0-9]{1,6}(?:\u2192|\t))?[ \t+-]*[ \t][\w.\"'/-]{1,120}:[^\n]*(?:\n|\Z)){1,200})",
+    re.MULTILINE,
+)
+_MANIFEST_OBJECT = compile_lazily(r'"(?:data|stringData)"\s{0,20}:\s{0,20}\{([^{}]{1,20000})\}')
+_MANIFEST_LINE = compile_lazily(
+    r"^(?:[ \t]*[0-9]{1,6}(?:\u2192|\t))?([ \t+-]*)([\w.\"'/-]{1,120}):[ \t]+([^\n]{1,16000})$", re.MULTILINE
+)
+_MANIFEST_END = compile_lazily(r"^(?:[ \t]*[0-9]{1,6}(?:\u2192|\t))?[+ ]?---", re.MULTILINE)
+
+
+def find_in_manifests(text: str) -> list[Span]:
+    """The values of Kubernetes Secrets in a text, in YAML or JSON."""
+    if "Secret" not in text or not _MANIFEST_KIND.search(text):
+        return []
+    spans: list[Span] = []
+    bounds = [0, *(end.end() for end in _MANIFEST_END.finditer(text)), len(text)]
+    for start, stop in pairwise(bounds):
+        if not _MANIFEST_KIND.search(text, start, stop):
+            continue
+        for block in _MANIFEST_DATA.finditer(text, start, stop):
+            lines = list(_MANIFEST_LINE.finditer(text, *block.span(2)))
+            indent = len(lines[0][1]) if lines else 0
+            spans += _manifest_spans((line.start(3), line[2], line[3]) for line in lines if len(line[1]) == indent)
+        for block in _MANIFEST_OBJECT.finditer(text, start, stop):
+            pairs = _JSON_PAIR.finditer(text, *block.span(1))
+            spans += _manifest_spans((pair.start(2), pair[1], pair[2]) for pair in pairs)
+    return spans
+
+
+def _manifest_spans(values: Iterable[tuple[int, str, str]]) -> Iterator[Span]:
+    for start, name, value in values:
+        if name.strip("\"'").lower() not in _METADATA - _VAGUE_NAMES and _is_private_value(value):
+            yield from _value_span(start, value)
+
+
 # Programs that print a generated password in a sentence.
 _ANNOUNCED = compile_lazily(
     r"(?i)p(?:assword|assphrase|asscode)(?:s)?\b(?<!no password)(?: (?:for|of|is|was|has been|generated|created|set|to"
     r"|the|user|account|admin"
     r"|root|your|new|temporary|initial|as|by|a|and|only|shown|once|this|will|be|not|again|default)\b| [\w.-]+@[\w.-]+"
-    r"| [`'\"]\w+[`'\"]){1,10}"
+    r"| [`'\"]\w+[`'\"]| elastic| \([^()\n]{1,120}\)){1,10}"
     r"[ ]?(?:is|to|=|:|as)?:?[ \t]*\n?[ \t]*[`'\"]?([^\s`'\"]{6,128})[`'\"]?[ \t]*(?:$|\n)",
     re.MULTILINE,
 )
 _ANNOUNCING = compile_lazily(
     r"(?i)(?:temporary|initial|generated|new|default|admin|root|bootstrap|setup|auto)[\w -]{0,30}\bpassword"
-    r"|password[^\n]{0,60}(?:generated|temporary)"
+    r"|password[^\n]{0,60}(?:generated|temporary)|password for the [\w-]{1,40} user"
 )
 
 

@@ -34,6 +34,7 @@ from threadline.web.session.view import parse_view
 from threadline.web.urls import carried_inputs, entry_anchor
 
 if TYPE_CHECKING:
+    from threadline.redact import Settings
     from threadline.web.request import PageRequest
 
 _FORMATS = {
@@ -173,7 +174,7 @@ def markdown_page(request: PageRequest) -> PageResult:
 
 def _redacted_markdown(request: PageRequest, view: View, anchor: str | None) -> PlainText:
     """A session or one entry as redacted Markdown."""
-    choice = ShareChoice(ExportFormat.MD, Level.STANDARD, view, anchor)
+    choice = ShareChoice(ExportFormat.MD, load_settings().level, view, anchor)
     return PlainText(export_choice(request, choice).content.decode(errors="replace"), "text/markdown")
 
 
@@ -186,14 +187,15 @@ def export_choice(request: PageRequest, choice: ShareChoice) -> SharedFile:
         Missing: the format needs something that is not installed.
     """
     session = request.session()
-    return request.cached("share", lambda: _export(request, choice), str(session.path), session.version, choice)
+    settings = load_settings(choice.hide, level=choice.level)
+    # The user may have added words to hide since the last export.
+    key = (str(session.path), session.version, choice, repr(settings))
+    return request.cached("share", lambda: _export(request, choice, settings), *key)
 
 
-def _export(request: PageRequest, choice: ShareChoice) -> SharedFile:
+def _export(request: PageRequest, choice: ShareChoice, settings: Settings) -> SharedFile:
     archive, session = request.archive, request.session()
-    options = ExportOptions(
-        choice.form, choice.view, load_settings(choice.hide, level=choice.level), entry=choice.entry
-    )
+    options = ExportOptions(choice.form, choice.view, settings, entry=choice.entry)
     with make_staging_folder() as folder:
         result = export_sessions([session.path], options, Path(folder), homes=archive.homes, links=archive.links())
         content = result.files[0].path.read_bytes()
@@ -218,7 +220,7 @@ def parse_choice(request: PageRequest) -> ShareChoice:
     has_turns = scope == "turns"
     return ShareChoice(
         form=ExportFormat.MD if entry is not None else form,
-        level=request.enum("level", Level, Level.STANDARD),
+        level=request.enum("level", Level, load_settings().level),
         view=View(
             thinking=Detail(request.choice("thinking", _DETAILS, str(Detail.FOLD))),
             calls=Detail(request.choice("calls", _DETAILS, str(Detail.FOLD))),
