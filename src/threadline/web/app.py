@@ -32,7 +32,7 @@ from threadline.web.live import Live
 from threadline.web.pages.access import access_page, link_page, logged_out_page
 from threadline.web.pages.annotations import apply_annotation, apply_search
 from threadline.web.request import PageFunction, PageRequest, PageResult
-from threadline.web.response import JSON_SUFFIX, build_response, find_asset, json_response
+from threadline.web.response import JSON_SUFFIX, asset_response, build_response, json_response
 from threadline.web.session_cache import SessionCache
 
 if TYPE_CHECKING:
@@ -178,7 +178,8 @@ class App:
         yield Route(urls.SAVED_SEARCHES, self._save_search, methods=["POST"])
         for path in (urls.LOG_OUT, urls.LOG_OUT_ALL):
             yield Route(path, self._log_out, methods=["POST"])
-        yield Route(f"{urls.ASSETS}/{{name}}", _asset)
+        for path in ("{name}", "{version}/{name}"):
+            yield Route(f"{urls.ASSETS}/{path}", _asset)
         yield Route("/favicon.ico", _no_icon)
         for route in self._routes:
             endpoint = self._endpoint(route)
@@ -315,10 +316,9 @@ def _carried_zone(request: Request) -> list[tuple[str, str]]:
 
 async def _asset(request: Request) -> Response:
     try:
-        asset = find_asset(request.path_params["name"])
+        return asset_response(**request.path_params)
     except Error as error:
         return error_response(error, request.url.path)
-    return Response(asset.data, media_type=asset.media_type)
 
 
 async def _no_icon(_request: Request) -> Response:

@@ -27,6 +27,7 @@ JSON_SUFFIX = ".json"
 STYLE_SHEET, THEME_SCRIPT, PAGE_SCRIPT, LIST_SCRIPT = "style.css", "initial_theme.js", "page.js", "list.js"
 _CONVERSATIONS = frozenset({"session", "agent"})
 """The kinds of pages without filters and rows, which do not need the script for lists."""
+CACHED_ASSET = "private, max-age=31536000, immutable"
 _SCRIPT_FOLDER = Path(__file__).parent / "assets"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NAVIGATION: tuple[tuple[str, str, str], ...] = (
@@ -178,25 +179,25 @@ class Asset(Struct, frozen=True):
 
     data: bytes
     media_type: str
-    hash: str
 
 
-def find_asset(name: str) -> Asset:
-    """Return the asset of a name.
+def asset_response(name: str, version: str | None = None) -> Response:
+    """Build the response for an asset. Under the path of its version it never changes, so browsers keep it.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such asset, or not in this version.
     """
     asset = _assets().get(name)
-    if asset is None:
+    if asset is None or version not in {None, _asset_version()}:
         raise NotFound("Unknown asset.")
-    return asset
+    headers = {"cache-control": CACHED_ASSET} if version is not None else {}
+    return Response(asset.data, media_type=asset.media_type, headers=headers)
 
 
 def asset_links(scripts: Iterable[str] = ()) -> Markup:
     """The links in the head of a page: style sheet, the script that sets the theme before anything is drawn, the rest.
 
-    `scripts` are those that only this page needs. URLs contain a hash of the content.
+    `scripts` are those that only this page needs. URLs contain the version of all assets.
     """
     return join(
         (
@@ -210,16 +211,20 @@ def asset_links(scripts: Iterable[str] = ()) -> Markup:
 @lru_cache(maxsize=1)
 def _assets() -> dict[str, Asset]:
     """All assets, read once: they do not change while the server runs."""
-    assets = {STYLE_SHEET: _build_asset(stylesheet().encode(), "text/css; charset=utf-8")}
+    assets = {STYLE_SHEET: Asset(stylesheet().encode(), "text/css; charset=utf-8")}
     for path in sorted(_SCRIPT_FOLDER.glob("*.js")):
-        assets[path.name] = _build_asset(path.read_bytes(), "text/javascript; charset=utf-8")
+        assets[path.name] = Asset(path.read_bytes(), "text/javascript; charset=utf-8")
     return assets
 
 
-def _build_asset(data: bytes, media_type: str) -> Asset:
-    return Asset(data, media_type, hashlib.blake2b(data, digest_size=6).hexdigest())
+@lru_cache(maxsize=1)
+def _asset_version() -> str:
+    """A hash of all assets. It is a folder in their URLs, so a script imports others of the same version."""
+    digest = hashlib.blake2b(digest_size=6)
+    for name, asset in sorted(_assets().items()):
+        digest.update(f"{name} {len(asset.data)}\n".encode() + asset.data)
+    return digest.hexdigest()
 
 
 def _asset_url(name: str) -> str:
-    asset = _assets().get(name)
-    return f"{ASSETS}/{name}?{asset.hash}" if asset is not None else f"{ASSETS}/{name}"
+    return f"{ASSETS}/{_asset_version()}/{name}"
