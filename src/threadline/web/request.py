@@ -41,7 +41,8 @@ class PageRequest(Struct, frozen=True):
 
     `path` has no `.json` suffix; `wants_data` says whether the URL had one. `query` are the pairs of the query string,
     `path_values` the named parts of the path. `archive` belongs to this request until it is answered; a page must not
-    keep it. An empty value counts as missing, because a form sends it for a field that was left blank.
+    keep it. An empty value counts as missing, because a form sends it for a field that was left blank. `default_zone` is
+    the name of the browser's time zone; None is the machine's.
     """
 
     path: str
@@ -52,6 +53,7 @@ class PageRequest(Struct, frozen=True):
     path_values: Mapping[str, str] = {}
     now: datetime = datetime.min.replace(tzinfo=UTC)
     wants_data: bool = False
+    default_zone: str | None = None
 
     def session(self) -> CachedSession:
         """Return the session that the path names.
@@ -126,8 +128,8 @@ class PageRequest(Struct, frozen=True):
         return since, until
 
     def zone(self) -> tzinfo:
-        """The time zone of the page: the parameter `tz`, or the machine's zone."""
-        return parse_zone(self.text("tz"))
+        """The time zone of the page: the parameter `tz`, or that of the browser, or the machine's."""
+        return parse_zone(self.text("tz") or self.default_zone)
 
     def url_with(self, **changes: QueryValue) -> str:
         """The URL of this page with some parameters changed; None removes one."""

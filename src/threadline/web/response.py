@@ -25,6 +25,7 @@ from threadline.web.urls import ASSETS, carried_inputs
 
 JSON_SUFFIX = ".json"
 STYLE_SHEET, THEME_SCRIPT, PAGE_SCRIPT, LIST_SCRIPT = "style.css", "initial_theme.js", "page.js", "list.js"
+_ZONE_SCRIPT = "initial_zone.js"
 _CONVERSATIONS = frozenset({"session", "agent"})
 """The kinds of pages without filters and rows, which do not need the script for lists."""
 CACHED_ASSET = "private, max-age=31536000, immutable"
@@ -63,16 +64,19 @@ _SECTIONS: dict[str, Collection[str]] = {
 """The pages that belong to a page of the navigation. On them, its link is marked as current."""
 
 
-def build_response(result: PageResult, path: str, *, bare: bool = False) -> Response:
+def build_response(result: PageResult, path: str, *, bare: bool = False, default_zone: str | None = None) -> Response:
     """Build the response for a result: JSON if the path ends in `.json`, otherwise a document.
 
-    With `bare`, the request comes from a script, which needs a fragment without the frame of a page.
+    With `bare`, the request comes from a script, which needs a fragment without the frame of a page. `default_zone` is
+    the time zone of the page, unless the URL names one.
     """
     is_data = path.endswith(JSON_SUFFIX)
     match result:
         case Page() | Fragment():
             status = result.status if isinstance(result, Page) else HTTPStatus.OK
-            return json_response(result.data, status) if is_data else _html_response(result, path, status, bare=bare)
+            if is_data:
+                return json_response(result.data, status)
+            return _html_response(result, path, status, bare=bare, default_zone=default_zone)
         case Redirect():
             return json_response({"page": result.url}) if is_data else RedirectResponse(result.url, HTTPStatus.FOUND)
         case Download():
@@ -91,7 +95,9 @@ def json_response(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(encode_json(value), status, media_type="application/json")
 
 
-def _html_response(result: Page | Fragment, path: str, status: HTTPStatus, *, bare: bool) -> Response:
+def _html_response(
+    result: Page | Fragment, path: str, status: HTTPStatus, *, bare: bool, default_zone: str | None
+) -> Response:
     if isinstance(result, Fragment):
         if bare or result.is_bare:
             return _text_response(result.main, "text/html", status)
@@ -101,7 +107,7 @@ def _html_response(result: Page | Fragment, path: str, status: HTTPStatus, *, ba
         f"{result.title} · threadline" if result.title else "threadline",
         result.main,
         kind=result.kind,
-        head=join((result.head, asset_links(scripts), KEYS_DATA_BLOCK)),
+        head=join((result.head, asset_links(scripts, default_zone), KEYS_DATA_BLOCK)),
         top=navigation_bar(path),
         after=result.after,
         **result.attributes,
@@ -194,14 +200,15 @@ def asset_response(name: str, version: str | None = None) -> Response:
     return Response(asset.data, media_type=asset.media_type, headers=headers)
 
 
-def asset_links(scripts: Iterable[str] = ()) -> Markup:
-    """The links in the head of a page: style sheet, the script that sets the theme before anything is drawn, the rest.
+def asset_links(scripts: Iterable[str] = (), default_zone: str | None = None) -> Markup:
+    """The links in the head of a page: style sheet, the scripts that run before anything is drawn, the others.
 
     `scripts` are those that only this page needs. URLs contain the version of all assets.
     """
     return join(
         (
             el("link", rel="stylesheet", href=_asset_url(STYLE_SHEET)),
+            el("script", src=_asset_url(_ZONE_SCRIPT), data_zone=default_zone),
             el("script", src=_asset_url(THEME_SCRIPT)),
             *(el("script", src=_asset_url(name), type="module") for name in (PAGE_SCRIPT, *scripts)),
         )
