@@ -41,8 +41,8 @@ class PageRequest(Struct, frozen=True):
 
     `path` has no `.json` suffix; `wants_data` says whether the URL had one. `query` are the pairs of the query string,
     `path_values` the named parts of the path. `archive` belongs to this request until it is answered; a page must not
-    keep it. An empty value counts as missing, because a form sends it for a field that was left blank. `default_zone` is
-    the name of the browser's time zone; None is the machine's.
+    keep it. An empty value counts as missing, because a form sends it for a field that was left blank.
+    `default_zone` is the name of the browser's time zone; None is the machine's.
     """
 
     path: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -74,9 +74,8 @@ def build_response(result: PageResult, path: str, *, bare: bool = False, default
     match result:
         case Page() | Fragment():
             status = result.status if isinstance(result, Page) else HTTPStatus.OK
-            if is_data:
-                return json_response(result.data, status)
-            return _html_response(result, path, status, bare=bare, default_zone=default_zone)
+            html = partial(_html_response, result, path, bare=bare, default_zone=default_zone)
+            return json_response(result.data, status) if is_data else html()
         case Redirect():
             return json_response({"page": result.url}) if is_data else RedirectResponse(result.url, HTTPStatus.FOUND)
         case Download():
@@ -95,12 +94,10 @@ def json_response(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(encode_json(value), status, media_type="application/json")
 
 
-def _html_response(
-    result: Page | Fragment, path: str, status: HTTPStatus, *, bare: bool, default_zone: str | None
-) -> Response:
+def _html_response(result: Page | Fragment, path: str, *, bare: bool, default_zone: str | None) -> Response:
     if isinstance(result, Fragment):
         if bare or result.is_bare:
-            return _text_response(result.main, "text/html", status)
+            return _text_response(result.main, "text/html")
         result = Page(result.title, result.kind, join((result.heading, result.main, result.below)))
     scripts = result.scripts if result.kind in _CONVERSATIONS else (LIST_SCRIPT, *result.scripts)
     document = render_page(
@@ -112,7 +109,7 @@ def _html_response(
         after=result.after,
         **result.attributes,
     )
-    return _text_response(document, "text/html", status)
+    return _text_response(document, "text/html", result.status)
 
 
 def _text_response(text: str, media_type: str, status: HTTPStatus = HTTPStatus.OK) -> Response:

@@ -2,6 +2,7 @@
 
 import { pageActions, sessionActions, startItemButtons } from "./actions.js";
 import { startBlockButtons, startCopyButtons } from "./copy.js";
+import { fetchText } from "./fetch.js";
 import { Find } from "./find.js";
 import { FoldState } from "./fold_state.js";
 import { ScrollHistory } from "./history.js";
@@ -31,7 +32,20 @@ function start() {
   startCopyButtons();
   startBlockButtons();
   followTheme();
+  prepareLinks();
   document.addEventListener("change", (event) => event.target.closest("form.choose")?.requestSubmit());
+}
+
+/** Let the server prepare pages that take long, while the pointer or the focus is on a link to them. */
+function prepareLinks() {
+  const prepared = new Set();
+  const prepare = (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a[data-prepare]") : null;
+    if (link === null || prepared.has(link.href)) return;
+    prepared.add(link.href);
+    fetchText(link.href).catch(() => prepared.delete(link.href));
+  };
+  for (const name of ["pointerover", "focusin"]) document.addEventListener(name, prepare, { passive: true });
 }
 
 function startSession(session) {

@@ -298,7 +298,14 @@ def _action_links(head: SessionHead) -> Markup:
             data_copy="markdown",
             title="Copy the whole session as Markdown, redacted",
         ),
-        el("a", icon("share"), "Share", href=links.below("share"), title="Export redacted, with a preview"),
+        el(
+            "a",
+            icon("share"),
+            "Share",
+            href=links.below("share"),
+            title="Export redacted, with a preview",
+            data_prepare=True,
+        ),
         el("a", icon("note"), "Notes", href=links.below("notes"), title="Tags and a note") if is_main else None,
         el(
             "a",
