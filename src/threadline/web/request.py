@@ -20,6 +20,7 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.model.times import parse_moment, parse_zone
 from threadline.render.html import EMPTY, Child, Value
+from threadline.web.archive_pool import MAX_AGE_SECONDS
 from threadline.web.urls import QueryValue, build_url
 
 if TYPE_CHECKING:
@@ -131,6 +132,13 @@ class PageRequest(Struct, frozen=True):
         """The time zone of the page: the parameter `tz`, or that of the browser, or the machine's."""
         return parse_zone(self.text("tz") or self.default_zone)
 
+    def list_attributes(self) -> dict[str, Value]:
+        """Attributes of the `<main>` of a list that follows the transcripts: it shows what was written before a time.
+
+        The archive may have been compared with the homes that long ago.
+        """
+        return {"data_since": int((self.now.timestamp() - MAX_AGE_SECONDS) * 1000)}
+
     def url_with(self, **changes: QueryValue) -> str:
         """The URL of this page with some parameters changed; None removes one."""
         unchanged = [(name, value) for name, value in self.query if name not in changes and value]
@@ -140,9 +148,9 @@ class PageRequest(Struct, frozen=True):
         return [value for key, value in self.query if key == name and value.strip()]
 
 
-def parse_number(text: str) -> int | None:
-    """The whole number that a text in a URL is; None if it is not one."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
+def parse_number(text: str, digits: int = _MAX_DIGITS) -> int | None:
+    """The whole number that a text in a URL is; None if it is not one, or has more digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
 
 
 def check_time_range(since: datetime | None, until: datetime | None) -> None:

@@ -36,14 +36,14 @@ function start() {
   document.addEventListener("change", (event) => event.target.closest("form.choose")?.requestSubmit());
 }
 
-/** Let the server prepare pages that take long, while the pointer or the focus is on a link to them. */
+/** Let the server prepare a page that takes long when the pointer or the focus comes near the link to it. */
 function prepareLinks() {
   const prepared = new Set();
   const prepare = (event) => {
-    const link = event.target instanceof Element ? event.target.closest("a[data-prepare]") : null;
-    if (link === null || prepared.has(link.href)) return;
-    prepared.add(link.href);
-    fetchText(link.href).catch(() => prepared.delete(link.href));
+    const url = event.target instanceof Element ? event.target.closest("[data-prepare]")?.dataset.prepare : undefined;
+    if (url === undefined || prepared.has(url)) return;
+    prepared.add(url);
+    fetchText(url).catch(() => prepared.delete(url));
   };
   for (const name of ["pointerover", "focusin"]) document.addEventListener(name, prepare, { passive: true });
 }

@@ -104,7 +104,7 @@ def share_page(request: PageRequest) -> PageResult:
 
     A preview of a long session takes a second or two. So scripts load it into the page (`part=preview`); without
     scripts, the page contains it if `preview` is set. The server starts computing it while the browser loads the page,
-    or even before: a script requests this page when the pointer is over its link.
+    or even before: a script requests this page when the pointer is near its link.
     """
     session = request.session()
     choice = parse_choice(request)
