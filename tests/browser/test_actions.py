@@ -101,6 +101,16 @@ def test_markdown_is_copied_redacted(visit: Visitor) -> None:
     assert page.evaluate("navigator.clipboard.readText()").startswith("# ")
 
 
+def test_a_share_is_prepared_when_the_pointer_comes_near(visit: Visitor) -> None:
+    """The server starts redacting before the click; once for each page."""
+    page = visit(SHORT)
+    with page.expect_request(lambda request: request.url.endswith(f"{SHORT}/share")):
+        page.get_by_role("link", name="Changes", exact=True).hover()
+    page.get_by_role("link", name="Share", exact=True).focus()
+    page.get_by_role("link", name="Notes", exact=True).hover()
+    assert len([url for url in visit.errors.requests if url.endswith(f"{SHORT}/share")]) == 1
+
+
 def test_a_share_is_previewed_first(visit: Visitor) -> None:
     """Share shows a preview with counts; only then there are buttons that copy and save."""
     page = visit(f"{SHORT}/share", wait="commit")

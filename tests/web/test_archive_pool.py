@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
 from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 
-from threadline.errors import IndexBusy
+from threadline.archive import Archive
+from threadline.errors import BadQuery, IndexBusy
 from threadline.find import homes
 from threadline.index import index
 from threadline.web import ArchivePool
@@ -96,6 +99,81 @@ def test_finds_a_session_created_a_moment_ago(tmp_path: Path) -> None:
     write(home / f"projects/-work-app/{other}.jsonl", *transcript(prompt("begin"), reply("so"), pen=Pen(other)))
     assert client.get(f"/session/{other}").status_code == 200
     assert client.get(f"/session/{SESSION[:-1]}3").status_code == 404
+
+
+def test_a_value_is_computed_once_for_requests_at_the_same_time(pool: ArchivePool) -> None:
+    """The second request waits for the first. After an error it computes the value itself."""
+    started, finish = Event(), Event()
+    computed: list[str] = []
+    for path in pool.homes[0].path.rglob("*.jsonl"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))  # files that were just written are compared again
+
+    def request(name: str, *, fails: bool = False) -> str:
+        def compute() -> str:
+            computed.append(name)
+            started.set()
+            assert finish.wait(10)
+            if fails:
+                raise BadQuery(name)
+            return name
+
+        with pool.archive() as archive:
+            return pool.cached(archive, "figure", compute, fails)
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(request, "first")
+        assert started.wait(10)
+        second = threads.submit(request, "second")
+        finish.set()
+        assert (first.result(10), second.result(10)) == ("first", "first")
+    assert computed == ["first"]
+    with pytest.raises(BadQuery):
+        request("third", fails=True)
+    with pytest.raises(BadQuery):
+        request("fourth", fails=True)
+    assert computed == ["first", "third", "fourth"]
+
+
+def test_limits_the_values_of_a_name(pool: ArchivePool) -> None:
+    """Large values are evicted before the others, the oldest first."""
+    computed: list[tuple[str, int]] = []
+
+    def cached_value(name: str, key: int, most: int = 32) -> None:
+        with pool.archive() as archive:
+            pool.cached(archive, name, lambda: computed.append((name, key)), key, most=most)
+
+    cached_value("small", 0)
+    for key in (1, 2, 3, 2, 1):
+        cached_value("large", key, most=2)
+    cached_value("small", 0)
+    assert computed == [("small", 0), ("large", 1), ("large", 2), ("large", 3), ("large", 1)]
+
+
+def test_computes_one_value_ahead(pool: ArchivePool) -> None:
+    """Only one at a time, in the background; an error of it is not an error of anybody else."""
+    started, finish = Event(), Event()
+    computed: list[str] = []
+
+    def ahead(name: str) -> None:
+        def compute(_archive: Archive) -> None:
+            computed.append(name)
+            started.set()
+            assert finish.wait(10)
+            raise BadQuery(name)
+
+        pool.compute_ahead(compute)
+
+    ahead("first")
+    assert started.wait(10)
+    ahead("second")
+    finish.set()
+    for thread in threading.enumerate():
+        if thread.name == "threadline-ahead":
+            thread.join(10)
+    started.clear()
+    ahead("third")
+    assert started.wait(10)
+    assert computed == ["first", "third"]
 
 
 def test_caches_a_value_for_each_state_of_the_index(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.transcripts import SESSION
 from tests.web.client import API_TOKEN, HOST, NAME, PORT, Client
 
 from threadline.web import guard
+from threadline.web.response import CACHED_ASSET
 
 _PAGE = f"/session/{SESSION}"
 _CONTENT = ("pixel", "shelf", "work", SESSION)
@@ -229,6 +231,22 @@ def test_every_answer_has_the_security_headers(client: Client, address: str, sta
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+def test_browsers_keep_only_scripts_and_styles(client: Client) -> None:
+    """Assets have the URL of their version and may be cached; pages, and assets of another version, may not."""
+    page = client.get(_PAGE)
+    assert page.headers["cache-control"] == "no-store"
+    asset = re.search(r'src="(/assets/[0-9a-f]+/page\.js)"', page.text)
+    assert asset is not None
+    answer = client.get(asset[1])
+    assert answer.headers.get_list("cache-control") == [CACHED_ASSET]
+    for name, value in guard.HEADERS:
+        assert name == "cache-control" or answer.headers[name] == value
+    assert client.get("/assets/page.js").headers["cache-control"] == "no-store"
+    stale = client.get("/assets/0123456789ab/page.js")
+    assert (stale.status_code, stale.headers["cache-control"]) == (404, "no-store")
+    assert client.get(asset[1], cookie="none=1").status_code == 403
 
 
 def test_an_internal_error_reveals_no_details(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

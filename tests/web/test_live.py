@@ -53,6 +53,30 @@ def test_notifies_only_listeners_of_the_changed_session(tmp_path: Path) -> None:
     asyncio.run(listen())
 
 
+def test_a_page_that_is_current_gets_no_first_event(tmp_path: Path) -> None:
+    """The first event is only for pages that were computed before the last change, also if others listen already."""
+    home = write_home(tmp_path / "home", session_rows())
+    live = Live(homes(home))
+    before = next(home.glob(f"projects/*/{SESSION}.jsonl")).stat().st_mtime - 1
+
+    async def listen() -> None:
+        async with (
+            aclosing(live.listen(None, before)) as old,
+            aclosing(live.listen(None, before + 3600)) as current,
+        ):
+            waiting = asyncio.ensure_future(_next_session(current))
+            assert await asyncio.wait_for(_next_session(old), 20) == ""
+            async with aclosing(live.listen(None, before)) as later:
+                assert await asyncio.wait_for(_next_session(later), 20) == ""
+            await asyncio.sleep(0.3)
+            assert not waiting.done()
+            _append(home, "a word")
+            assert await asyncio.wait_for(waiting, 20) == SESSION
+            live.stop()
+
+    asyncio.run(listen())
+
+
 def test_reports_a_change_before_pages_are_notified(tmp_path: Path) -> None:
     """What was read before the change is dropped first: pages ask again as soon as they are notified."""
     home = write_home(tmp_path / "home", session_rows())

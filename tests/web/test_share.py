@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.transcripts import SESSION, call, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
 from tests.web.client import Client
 
+from threadline.cli.commands import run
+from threadline.export import ExportResult, export_sessions
 from threadline.export.redaction_settings import user_settings_file
+from threadline.web.session import share
 
 SECRET = "sk-ant-api03-" + "Zk3Qp9Wm4Tx7Lc2V" * 5 + "-AAAAAA"
 PAGE = f"/session/{SESSION}"
@@ -91,3 +96,72 @@ def test_words_added_to_the_settings_are_hidden_at_once(leaky: Client) -> None:
     assert "Sorted" not in leaky.get(f"{PAGE}/share?scope=session&format=md&preview=1").text
     settings.unlink()
     assert "shelf" in leaky.get(f"{PAGE}/markdown").text
+
+
+@pytest.fixture
+def exports(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The sessions that the engine has exported."""
+    exported: list[Path] = []
+
+    def export(mains: list[Path], *args: Any, **keywords: Any) -> ExportResult:
+        exported.extend(mains)
+        return export_sessions(mains, *args, **keywords)
+
+    monkeypatch.setattr(share, "export_sessions", export)
+    return exported
+
+
+def _share(client: Client, query: str = "format=md") -> str:
+    """The file, after its preview."""
+    preview = client.get(f"{PAGE}/share.json?{query}&preview=1").json()
+    file = client.get(f"{PAGE}/share/file?{query}&hash={preview['hash']}")
+    assert file.status_code == 200
+    return file.text
+
+
+def test_a_file_is_exported_once(leaky: Client, exports: list[Path]) -> None:
+    """The page prepares the file that its preview and its download then use, also while another session is written."""
+    assert leaky.get(f"{PAGE}/share").status_code == 200
+    for thread in threading.enumerate():
+        if thread.name == "threadline-ahead":
+            thread.join(30)
+    assert len(exports) == 1
+    other = f"{SESSION[:-1]}2"
+    folder = leaky.pool.homes[0].path / "projects" / "-work-app"
+    write(folder / f"{other}.jsonl", *transcript(prompt("begin"), reply("so"), pen=Pen(other)))
+    leaky.pool.expire()
+    assert "Sorted." in _share(leaky, "format=html")
+    assert len(exports) == 1
+
+
+@pytest.mark.parametrize("change", ["session", "agent", "settings"])
+def test_a_file_is_exported_again_after_a_change(
+    leaky: Client, exports: list[Path], change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cached file is used only for the same files, and for the same settings: a word that was added is hidden."""
+    settings = tmp_path / "redact.toml"
+    monkeypatch.setattr("threadline.export.redaction_settings.user_settings_file", lambda: settings)
+    assert "Sort the shelf" in _share(leaky)
+    main = leaky.pool.homes[0].path / "projects" / "-work-app" / f"{SESSION}.jsonl"
+    if change == "session":
+        with main.open("ab") as file:
+            file.write(b'{"type": "summary", "summary": "One more"}\n')
+    elif change == "agent":
+        write(main.with_suffix("") / "subagents" / "agent-a1.jsonl", *transcript(prompt("begin"), reply("so")))
+    else:
+        settings.write_text('words = ["shelf"]\n', encoding="utf-8")
+    leaky.pool.expire()
+    text = _share(leaky)
+    assert len(exports) == 2
+    assert ("Sort the shelf" in text) == (change != "settings")
+
+
+@pytest.mark.parametrize("form", ["html", "md"])
+def test_the_file_is_that_of_the_command(leaky: Client, form: str, tmp_path: Path) -> None:
+    """The page and `threadline export` with the same options write the same bytes."""
+    path = tmp_path / f"file.{form}"
+    home = leaky.pool.homes[0].path
+    details = ["--thinking", "fold", "--tools", "fold", "--agents", "fold"]
+    options = ["--format", form, "--tz", "UTC", "--out", str(path), "--home", str(home)]
+    assert run(["export", SESSION, *details, *options]) == 0
+    assert _share(leaky, f"format={form}&tz=UTC") == path.read_text(encoding="utf-8")

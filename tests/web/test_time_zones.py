@@ -8,8 +8,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from tests.transcripts import SESSION
-from tests.web.client import Client
+from tests.web.client import PORT, Client
 from tests.web.conftest import AGENT
+
+from threadline.web import cookie_name
 
 _PAGE = f"/session/{SESSION}"
 _AGENT = f"{_PAGE}/agent/{AGENT}"
@@ -49,6 +51,29 @@ def test_defaults_to_the_zone_of_the_machine(client: Client, monkeypatch: pytest
     monkeypatch.setattr("threadline.web.request.parse_zone", _kolkata)
     assert "Asia/Kolkata" in client.get(_PAGE).text
     assert "Asia/Kolkata" in client.get("/sessions").text
+
+
+def test_a_cookie_sets_the_default_zone_of_pages_only(client: Client) -> None:
+    """Pages, and JSON for our own scripts, use the browser's zone. JSON for programs does not, and `tz` wins."""
+    cookie = f"{cookie_name(PORT)}={client.cookie}; threadline-zone=Asia%2FKolkata"
+    page = client.get("/sessions", cookie=cookie).text
+    assert 'data-zone="Asia/Kolkata"' in page
+    assert "tz=Asia" not in page
+    assert "Asia/Kolkata" in client.get(_PAGE, cookie=cookie).text
+    assert "Asia/Kolkata" not in client.get("/sessions?tz=UTC", cookie=cookie).text
+    assert "data-zone" not in client.get("/sessions?tz=UTC", cookie=cookie).text
+    assert client.get("/time-zone.json?tz=UTC", cookie=cookie).json() == {"zone": "UTC"}
+    assert client.get("/time-zone.json", cookie=cookie).json() == client.get("/time-zone.json").json()
+    assert client.get("/time-zone.json", cookie=cookie, x_fragment="1").json() == {"zone": "Asia/Kolkata"}
+
+
+@pytest.mark.parametrize("value", ["Nowhere%2FTown", "%00", "..%2f..%2fetc%2fpasswd", "x" * 4000])
+def test_an_unknown_zone_in_the_cookie_is_ignored(client: Client, value: str) -> None:
+    """A browser may know zones that this machine does not. Then times are in the machine's zone."""
+    answer = client.get("/time-zone", cookie=f"{cookie_name(PORT)}={client.cookie}; threadline-zone={value}")
+    assert answer.status_code == 200
+    zone = client.get("/time-zone.json").json()["zone"]
+    assert f"Times are shown in {zone}." in answer.text
 
 
 def _kolkata(_name: str | None) -> ZoneInfo:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from anyio import CapacityLimiter, to_thread
 from msgspec import Struct
@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from threadline.errors import BadQuery, Error, NotFound
-from threadline.model.times import parse_zone
+from threadline.model.times import parse_zone, zone_name
 from threadline.web import urls
 from threadline.web.access import LINK_SECONDS
 from threadline.web.errors import add_notice, error_response, gone_page, orphan_page
@@ -32,7 +32,7 @@ from threadline.web.live import Live
 from threadline.web.pages.access import access_page, link_page, logged_out_page
 from threadline.web.pages.annotations import apply_annotation, apply_search
 from threadline.web.request import PageFunction, PageRequest, PageResult
-from threadline.web.response import JSON_SUFFIX, build_response, find_asset, json_response
+from threadline.web.response import JSON_SUFFIX, asset_response, build_response, json_response
 from threadline.web.session_cache import SessionCache
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ _MAX_CONCURRENT = 6
 """How many requests are answered at the same time; more would only compete for the same cores."""
 _MAX_FORM_BYTES = 256 * 1024
 _MAX_FORM_VALUES = 50
+_ZONE_COOKIE = "threadline-zone"
+_MAX_ZONE_NAME = 80
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -178,7 +180,8 @@ class App:
         yield Route(urls.SAVED_SEARCHES, self._save_search, methods=["POST"])
         for path in (urls.LOG_OUT, urls.LOG_OUT_ALL):
             yield Route(path, self._log_out, methods=["POST"])
-        yield Route(f"{urls.ASSETS}/{{name}}", _asset)
+        for path in ("{name}", "{version}/{name}"):
+            yield Route(f"{urls.ASSETS}/{path}", _asset)
         yield Route("/favicon.ico", _no_icon)
         for route in self._routes:
             endpoint = self._endpoint(route)
@@ -192,7 +195,9 @@ class App:
         return await self.live.respond(request, lambda: browser is None or self._access.is_allowed(browser))
 
     async def _show_access(self, request: Request) -> Response:
-        return build_response(access_page(self._access, _browser_of(request)), request.url.path)
+        zone = parse_zone(_default_zone(request))
+        page = access_page(self._access, _browser_of(request), zone)
+        return build_response(page, request.url.path, default_zone=zone_name(zone))
 
     async def _issue_link(self, request: Request) -> Response:
         """Issue a link to the address that the browser uses, whose port may be forwarded."""
@@ -248,6 +253,7 @@ class App:
         path = request.url.path
         is_bare = "x-fragment" in request.headers or request.headers.get("sec-fetch-dest") == "empty"
 
+        default_zone = _default_zone(request)
         path_values = {name: urls.unescape_segment(part) for name, part in request.path_params.items()}
 
         def compute(archive: Archive) -> PageResult:
@@ -260,6 +266,7 @@ class App:
                 path_values=path_values,
                 now=datetime.now(UTC),
                 wants_data=path.endswith(JSON_SUFFIX),
+                default_zone=default_zone,
             )
             try:
                 return route.page(page_request)
@@ -269,13 +276,19 @@ class App:
                     raise
                 return page
 
-        with urls.carry_query(*_carried_zone(request)):
+        carried = _carried_zone(request)
+        with urls.carry_query(*carried):
             try:
                 if self._pool.lake is not None and "session" in path_values:
                     path_values["session"] = self._pool.lake.fetch(path_values["session"])
                 notice = self._pool.missing_homes_notice() if route.needs_homes else None
                 result = self._pool.run(compute)
-                return build_response(add_notice(result, notice) if notice else result, path, bare=is_bare)
+                return build_response(
+                    add_notice(result, notice) if notice else result,
+                    path,
+                    bare=is_bare,
+                    default_zone=None if carried else zone_name(parse_zone(default_zone)),
+                )
             except Exception as error:  # noqa: BLE001 - no error may stop the server
                 return error_response(error, path)
 
@@ -313,12 +326,26 @@ def _carried_zone(request: Request) -> list[tuple[str, str]]:
     return [("tz", name)] if name else []
 
 
+def _default_zone(request: Request) -> str | None:
+    """The browser's time zone, which a script stores in a cookie; None if there is none, or the zone is unknown.
+
+    JSON for programs does not depend on it: only our own scripts, which send `X-Fragment`, get JSON in this zone.
+    """
+    if request.url.path.endswith(JSON_SUFFIX) and "x-fragment" not in request.headers:
+        return None
+    name = unquote(request.cookies.get(_ZONE_COOKIE, ""))[:_MAX_ZONE_NAME]
+    try:
+        parse_zone(name or None)
+    except BadQuery:
+        return None
+    return name or None
+
+
 async def _asset(request: Request) -> Response:
     try:
-        asset = find_asset(request.path_params["name"])
+        return asset_response(**request.path_params)
     except Error as error:
         return error_response(error, request.url.path)
-    return Response(asset.data, media_type=asset.media_type)
 
 
 async def _no_icon(_request: Request) -> Response:

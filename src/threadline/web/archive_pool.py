@@ -5,8 +5,9 @@ far longer than most answers. So an archive is reused.
 
 **What is valid for how long.** An archive and every figure computed from it are valid for one state of the homes, which
 the *generation* of the index identifies. Figures are stored under the generation, so a figure of an older state is
-never returned. An archive is compared with the homes when it is opened; one opened more than `MAX_AGE_SECONDS` ago, or
-one that was in use when an error was raised, is closed instead of being reused.
+never returned. A figure of one session may be stored under the state of the files that it was computed from. An archive
+is compared with the homes when it is opened; one opened more than `MAX_AGE_SECONDS` ago, or one that was in use when an
+error was raised, is closed instead of being reused.
 
 If the index turns out to be unusable, the pool builds another one in a private temporary folder, once per server.
 """
@@ -17,12 +18,13 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -75,7 +77,8 @@ class ArchivePool:
         self._without_keep = without_keep
         self._presence = HomePresence(homes)
         self._idle: list[_PooledArchive] = []
-        self._figures: OrderedDict[Hashable, Any] = OrderedDict()
+        self._figures: OrderedDict[tuple[Hashable, str, tuple[Hashable, ...]], Future[Any]] = OrderedDict()
+        self._ahead = threading.Semaphore()
         self._is_closed = False
         self._changed_at = 0.0
         self._lock = threading.Lock()
@@ -114,22 +117,54 @@ class ArchivePool:
         with self._lend(self._take() or self._open()) as archive:
             yield archive
 
-    def cached(self, archive: Archive, name: str, compute: Callable[[], _T], *key: Hashable) -> _T:
+    def cached(
+        self,
+        archive: Archive,
+        name: str,
+        compute: Callable[[], _T],
+        *key: Hashable,
+        state: Hashable = None,
+        most: int = _MAX_FIGURES,
+    ) -> _T:
         """Return a figure, computed once for each generation of the index, name and key.
 
-        A figure must not hold the archive or its connection, which by then belong to another request.
+        `state` identifies, instead of the generation, everything that the figure depends on. `most` is how many figures
+        of this name are cached. A request for a figure that another one is computing waits for it. A figure must not
+        hold the archive or its connection, which by then belong to another request.
         """
-        full_key = (str(archive.index), archive.open_index().generation, name, key)
+        valid_for = (str(archive.index), archive.open_index().generation) if state is None else state
+        full_key = (valid_for, name, key)
         with self._lock:
-            if full_key in self._figures:
-                self._figures.move_to_end(full_key)
-                return cast("_T", self._figures[full_key])
-        figure = compute()
-        with self._lock:
-            self._figures[full_key] = figure
-            while len(self._figures) > _MAX_FIGURES:
-                self._figures.popitem(last=False)
-        return figure
+            known: Future[_T] | None = self._figures.get(full_key)
+            future = Future[_T]() if known is None else known
+            self._figures[full_key] = future
+            self._figures.move_to_end(full_key)
+            same_name = [each for each in self._figures if each[1] == name]
+            for oldest in same_name[:-most] or list(self._figures)[:-_MAX_FIGURES]:
+                del self._figures[oldest]
+        if known is not None:
+            return known.result() if known.exception() is None else compute()
+        try:
+            future.set_result(compute())
+        except BaseException as error:
+            with self._lock:
+                self._figures.pop(full_key, None)
+            future.set_exception(error)
+            raise
+        return future.result()
+
+    def compute_ahead(self, compute: Callable[[Archive], object]) -> None:
+        """Compute a figure in the background because it will probably be requested next; only one at a time."""
+        if self._ahead.acquire(blocking=False):
+            threading.Thread(target=self._compute_ahead, args=(compute,), name="threadline-ahead", daemon=True).start()
+
+    def _compute_ahead(self, compute: Callable[[Archive], object]) -> None:
+        try:
+            self.run(compute)
+        except Exception:  # noqa: BLE001 - the request for the figure will report it
+            _LOG.debug("threadline: cannot compute ahead.", exc_info=True)
+        finally:
+            self._ahead.release()
 
     def expire(self) -> None:
         """Stop reusing the archives opened so far, because the homes have changed since."""

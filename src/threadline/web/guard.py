@@ -45,7 +45,7 @@ HEADERS: tuple[tuple[str, str], ...] = (
     ("cross-origin-resource-policy", "same-origin"),
     ("cache-control", "no-store"),
 )
-"""The headers of every response, including refusals."""
+"""The headers of every response, including refusals. Only assets, which say nothing about the user, may be cached."""
 _ENCODED_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS]
 _OWN_SITE = frozenset({b"same-origin", b"none"})
 _LOOPBACK_NAMES = frozenset({b"127.0.0.1", b"localhost", b"[::1]"})
@@ -100,7 +100,8 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on to the application."""
         if scope["type"] == "http":
-            sender = _HeaderSender(send, is_head=scope["method"] == "HEAD")
+            is_asset = scope["path"].startswith(f"{urls.ASSETS}/")
+            sender = _HeaderSender(send, is_head=scope["method"] == "HEAD", is_asset=is_asset)
             response = self._check(scope)
             await (self._app if response is None else response)(scope, receive, sender)
         elif scope["type"] == "lifespan":
@@ -194,17 +195,21 @@ class Guard:
 
 
 class _HeaderSender:
-    """Adds our headers to a response, and removes the body of a response to HEAD."""
+    """Adds our headers to a response, and removes the body of a response to HEAD. An asset may say how it is cached."""
 
-    def __init__(self, send: Send, *, is_head: bool) -> None:
+    def __init__(self, send: Send, *, is_head: bool, is_asset: bool) -> None:
         self._send = send
         self._is_head = is_head
+        self._is_asset = is_asset
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            ours = {name for name, _ in _ENCODED_HEADERS}
-            others = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in ours]
-            message = {**message, "headers": [*others, *_ENCODED_HEADERS]}
+            theirs = message.get("headers", ())
+            kept = {name for name, _ in theirs if self._is_asset and name == b"cache-control"}
+            ours = [(name, value) for name, value in _ENCODED_HEADERS if name not in kept]
+            replaced = {name for name, _ in ours}
+            others = [(name, value) for name, value in theirs if name.lower() not in replaced]
+            message = {**message, "headers": [*others, *ours]}
         elif self._is_head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)

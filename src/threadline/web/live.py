@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 from itertools import islice
@@ -20,6 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from threadline.errors import Error
 from threadline.find import HomeWatcher
 from threadline.parse import heads
+from threadline.web.request import parse_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2
 """Seconds between two polls, and between two events for the same session."""
 _KEEPALIVE_SECONDS = 15.0
+_TIME_DIGITS = 15
 _LOGGED_OUT = "event: logged-out\ndata: \n\n"
 _MAX_HEADS = 40
 """How many entries of a transcript may come before the first that names its session."""
@@ -38,10 +41,14 @@ _LOG = logging.getLogger("threadline")
 
 
 class _Listener:
-    """An open page, and the sessions for which it has not been sent an event yet."""
+    """An open page, and the sessions for which it has not been sent an event yet.
 
-    def __init__(self, session: str | None) -> None:
+    `since` is a time in seconds since 1970: the page shows what was written before.
+    """
+
+    def __init__(self, session: str | None, since: float | None = None) -> None:
         self.session = session
+        self.since = since
         self._loop = asyncio.get_running_loop()
         self._pending: dict[str, None] = {}
         self._wake = asyncio.Event()
@@ -54,9 +61,10 @@ class _Listener:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._add, own)
 
-    def start(self) -> None:
-        """From now on no change is missed; an earlier one may have been, so the page is sent a first event."""
-        self.notify([self.session or ""])
+    def start(self, last_change: float) -> None:
+        """From now on no change is missed. An earlier one may have been; then the page is sent a first event."""
+        if self.since is None or last_change >= self.since:
+            self.notify([self.session or ""])
 
     def end(self) -> None:
         """End the stream."""
@@ -94,22 +102,27 @@ class Live:
         self._listeners: set[_Listener] = set()
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
+        self._last_change = 0.0
         self._is_stopped = False
 
     async def respond(self, request: Request, is_allowed: Callable[[], bool]) -> Response:
         """The stream of events for a page; the parameter `session` limits it to one session.
 
+        `since` is when the page was computed, in milliseconds since 1970. Without it, the page gets a first event.
         The stream ends once `is_allowed` says that the browser has lost access.
         """
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
         session = (request.query_params.get("session") or "").lower() or None
-        stream = self.listen_while(is_allowed, session)
+        since = parse_number(request.query_params.get("since") or "", digits=_TIME_DIGITS)
+        stream = self.listen_while(is_allowed, session, since / 1000 if since is not None else None)
         return StreamingResponse(stream, media_type="text/event-stream")
 
-    async def listen_while(self, is_allowed: Callable[[], bool], session: str | None) -> AsyncGenerator[str]:
+    async def listen_while(
+        self, is_allowed: Callable[[], bool], session: str | None, since: float | None = None
+    ) -> AsyncGenerator[str]:
         """The events until the browser has lost access; then it is told so, even if nothing else happens."""
-        async with aclosing(self.listen(session)) as events:
+        async with aclosing(self.listen(session, since)) as events:
             async for event in events:
                 if not is_allowed():
                     yield _LOGGED_OUT
@@ -121,9 +134,9 @@ class Live:
         """Whether the thread that follows the homes is running."""
         return self._worker is not None
 
-    async def listen(self, session: str | None = None) -> AsyncGenerator[str]:
-        """The events of a session, or of all sessions."""
-        listener = _Listener(session)
+    async def listen(self, session: str | None = None, since: float | None = None) -> AsyncGenerator[str]:
+        """The events of a session, or of all sessions, for a page that shows what was written before a time."""
+        listener = _Listener(session, since)
         self._add(listener)
         try:
             async for event in listener.events():
@@ -157,17 +170,19 @@ class Live:
                 self._worker = threading.Thread(target=self._follow, name="threadline-live", daemon=True)
                 self._worker.start()
             else:
-                listener.start()
+                listener.start(self._last_change)
 
     def _follow(self) -> None:
         try:
             watcher = HomeWatcher(self._homes)
+            self._last_change = max((transcript.mtime_ns for transcript in watcher.transcripts), default=0) / 1e9
             for listener in self._current_listeners():
-                listener.start()
+                listener.start(self._last_change)
             pause = threading.Event()
             while listeners := self._current_listeners():
                 sessions = _changed_sessions(watcher)
                 if sessions:
+                    self._last_change = time.time()
                     self._on_change()
                 for listener in listeners if sessions else ():
                     listener.notify(sessions)

@@ -20,6 +20,7 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.model.times import parse_moment, parse_zone
 from threadline.render.html import EMPTY, Child, Value
+from threadline.web.archive_pool import MAX_AGE_SECONDS
 from threadline.web.urls import QueryValue, build_url
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class PageRequest(Struct, frozen=True):
     `path` has no `.json` suffix; `wants_data` says whether the URL had one. `query` are the pairs of the query string,
     `path_values` the named parts of the path. `archive` belongs to this request until it is answered; a page must not
     keep it. An empty value counts as missing, because a form sends it for a field that was left blank.
+    `default_zone` is the name of the browser's time zone; None is the machine's.
     """
 
     path: str
@@ -52,6 +54,7 @@ class PageRequest(Struct, frozen=True):
     path_values: Mapping[str, str] = {}
     now: datetime = datetime.min.replace(tzinfo=UTC)
     wants_data: bool = False
+    default_zone: str | None = None
 
     def session(self) -> CachedSession:
         """Return the session that the path names.
@@ -126,8 +129,15 @@ class PageRequest(Struct, frozen=True):
         return since, until
 
     def zone(self) -> tzinfo:
-        """The time zone of the page: the parameter `tz`, or the machine's zone."""
-        return parse_zone(self.text("tz"))
+        """The time zone of the page: the parameter `tz`, or that of the browser, or the machine's."""
+        return parse_zone(self.text("tz") or self.default_zone)
+
+    def list_attributes(self) -> dict[str, Value]:
+        """Attributes of the `<main>` of a list that follows the transcripts: it shows what was written before a time.
+
+        The archive may have been compared with the homes that long ago.
+        """
+        return {"data_since": int((self.now.timestamp() - MAX_AGE_SECONDS) * 1000)}
 
     def url_with(self, **changes: QueryValue) -> str:
         """The URL of this page with some parameters changed; None removes one."""
@@ -138,9 +148,9 @@ class PageRequest(Struct, frozen=True):
         return [value for key, value in self.query if key == name and value.strip()]
 
 
-def parse_number(text: str) -> int | None:
-    """The whole number that a text in a URL is; None if it is not one."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
+def parse_number(text: str, digits: int = _MAX_DIGITS) -> int | None:
+    """The whole number that a text in a URL is; None if it is not one, or has more digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
 
 
 def check_time_range(since: datetime | None, until: datetime | None) -> None:

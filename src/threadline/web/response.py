@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,10 @@ from threadline.web.urls import ASSETS, carried_inputs
 
 JSON_SUFFIX = ".json"
 STYLE_SHEET, THEME_SCRIPT, PAGE_SCRIPT, LIST_SCRIPT = "style.css", "initial_theme.js", "page.js", "list.js"
+_ZONE_SCRIPT = "initial_zone.js"
 _CONVERSATIONS = frozenset({"session", "agent"})
 """The kinds of pages without filters and rows, which do not need the script for lists."""
+CACHED_ASSET = "private, max-age=31536000, immutable"
 _SCRIPT_FOLDER = Path(__file__).parent / "assets"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NAVIGATION: tuple[tuple[str, str, str], ...] = (
@@ -62,16 +64,18 @@ _SECTIONS: dict[str, Collection[str]] = {
 """The pages that belong to a page of the navigation. On them, its link is marked as current."""
 
 
-def build_response(result: PageResult, path: str, *, bare: bool = False) -> Response:
+def build_response(result: PageResult, path: str, *, bare: bool = False, default_zone: str | None = None) -> Response:
     """Build the response for a result: JSON if the path ends in `.json`, otherwise a document.
 
-    With `bare`, the request comes from a script, which needs a fragment without the frame of a page.
+    With `bare`, the request comes from a script, which needs a fragment without the frame of a page. `default_zone` is
+    the time zone of the page, unless the URL names one.
     """
     is_data = path.endswith(JSON_SUFFIX)
     match result:
         case Page() | Fragment():
             status = result.status if isinstance(result, Page) else HTTPStatus.OK
-            return json_response(result.data, status) if is_data else _html_response(result, path, status, bare=bare)
+            html = partial(_html_response, result, path, bare=bare, default_zone=default_zone)
+            return json_response(result.data, status) if is_data else html()
         case Redirect():
             return json_response({"page": result.url}) if is_data else RedirectResponse(result.url, HTTPStatus.FOUND)
         case Download():
@@ -90,22 +94,22 @@ def json_response(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(encode_json(value), status, media_type="application/json")
 
 
-def _html_response(result: Page | Fragment, path: str, status: HTTPStatus, *, bare: bool) -> Response:
+def _html_response(result: Page | Fragment, path: str, *, bare: bool, default_zone: str | None) -> Response:
     if isinstance(result, Fragment):
         if bare or result.is_bare:
-            return _text_response(result.main, "text/html", status)
+            return _text_response(result.main, "text/html")
         result = Page(result.title, result.kind, join((result.heading, result.main, result.below)))
     scripts = result.scripts if result.kind in _CONVERSATIONS else (LIST_SCRIPT, *result.scripts)
     document = render_page(
         f"{result.title} · threadline" if result.title else "threadline",
         result.main,
         kind=result.kind,
-        head=join((result.head, asset_links(scripts), KEYS_DATA_BLOCK)),
+        head=join((result.head, asset_links(scripts, default_zone), KEYS_DATA_BLOCK)),
         top=navigation_bar(path),
         after=result.after,
         **result.attributes,
     )
-    return _text_response(document, "text/html", status)
+    return _text_response(document, "text/html", result.status)
 
 
 def _text_response(text: str, media_type: str, status: HTTPStatus = HTTPStatus.OK) -> Response:
@@ -178,29 +182,30 @@ class Asset(Struct, frozen=True):
 
     data: bytes
     media_type: str
-    hash: str
 
 
-def find_asset(name: str) -> Asset:
-    """Return the asset of a name.
+def asset_response(name: str, version: str | None = None) -> Response:
+    """Build the response for an asset. Under the path of its version it never changes, so browsers keep it.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such asset, or not in this version.
     """
     asset = _assets().get(name)
-    if asset is None:
+    if asset is None or version not in {None, _asset_version()}:
         raise NotFound("Unknown asset.")
-    return asset
+    headers = {"cache-control": CACHED_ASSET} if version is not None else {}
+    return Response(asset.data, media_type=asset.media_type, headers=headers)
 
 
-def asset_links(scripts: Iterable[str] = ()) -> Markup:
-    """The links in the head of a page: style sheet, the script that sets the theme before anything is drawn, the rest.
+def asset_links(scripts: Iterable[str] = (), default_zone: str | None = None) -> Markup:
+    """The links in the head of a page: style sheet, the scripts that run before anything is drawn, the others.
 
-    `scripts` are those that only this page needs. URLs contain a hash of the content.
+    `scripts` are those that only this page needs. URLs contain the version of all assets.
     """
     return join(
         (
             el("link", rel="stylesheet", href=_asset_url(STYLE_SHEET)),
+            el("script", src=_asset_url(_ZONE_SCRIPT), data_zone=default_zone),
             el("script", src=_asset_url(THEME_SCRIPT)),
             *(el("script", src=_asset_url(name), type="module") for name in (PAGE_SCRIPT, *scripts)),
         )
@@ -210,16 +215,20 @@ def asset_links(scripts: Iterable[str] = ()) -> Markup:
 @lru_cache(maxsize=1)
 def _assets() -> dict[str, Asset]:
     """All assets, read once: they do not change while the server runs."""
-    assets = {STYLE_SHEET: _build_asset(stylesheet().encode(), "text/css; charset=utf-8")}
+    assets = {STYLE_SHEET: Asset(stylesheet().encode(), "text/css; charset=utf-8")}
     for path in sorted(_SCRIPT_FOLDER.glob("*.js")):
-        assets[path.name] = _build_asset(path.read_bytes(), "text/javascript; charset=utf-8")
+        assets[path.name] = Asset(path.read_bytes(), "text/javascript; charset=utf-8")
     return assets
 
 
-def _build_asset(data: bytes, media_type: str) -> Asset:
-    return Asset(data, media_type, hashlib.blake2b(data, digest_size=6).hexdigest())
+@lru_cache(maxsize=1)
+def _asset_version() -> str:
+    """A hash of all assets. It is a folder in their URLs, so a script imports others of the same version."""
+    digest = hashlib.blake2b(digest_size=6)
+    for name, asset in sorted(_assets().items()):
+        digest.update(f"{name} {len(asset.data)}\n".encode() + asset.data)
+    return digest.hexdigest()
 
 
 def _asset_url(name: str) -> str:
-    asset = _assets().get(name)
-    return f"{ASSETS}/{name}?{asset.hash}" if asset is not None else f"{ASSETS}/{name}"
+    return f"{ASSETS}/{_asset_version()}/{name}"

@@ -6,8 +6,6 @@ import { setLastingStatus } from "./status.js";
 
 /** Pages with lists that follow the transcripts. */
 const LIST_PAGES = ["home", "sessions"];
-/** A list that was requested this recently, in milliseconds, needs no update. */
-const NEW_PAGE_MS = 1000;
 const TYPING_MS = 250;
 /** Milliseconds between two updates of a list while sessions grow. */
 const UPDATE_MS = 1500;
@@ -32,14 +30,7 @@ function createListUpdater() {
 
 /** Update the rows when a session changes. */
 function watchList() {
-  const update = createListUpdater();
-  let isNew = true;
-  subscribe("/live", (session) => {
-    // Without a session: nothing is known of what changed before the stream was opened. A new page is current.
-    const isCurrent = session === "" && isNew && performance.now() < NEW_PAGE_MS;
-    isNew = false;
-    if (!isCurrent) update();
-  });
+  subscribe("/live", createListUpdater(), document.getElementById("main").dataset.since);
   // An update that was requested before a star was saved would remove the star from the row.
   document.addEventListener("annotated", () => {
     if (abort !== null) show(location.href);

@@ -169,12 +169,14 @@ function truncationMessage(count) {
 
 /**
  * Listen to the event stream of the server while the page is visible. An event says that something has changed, never
- * what. The server sends every listener a first event without a session, because something may have changed before.
+ * what. The first event says that something may have changed before the stream was opened.
  * @param {string} url
- * @param {(session: string) => void} onChange
+ * @param {() => void} onChange
+ * @param {string} [since] the time that the page is of: without a change since then, there is no first event
  */
-export function subscribe(url, onChange) {
+export function subscribe(url, onChange, since) {
   let source = null;
+  let firstUrl = since === undefined ? null : `${url}?since=${since}`;
   let delay = MIN_RETRY_MS;
   let timer = 0;
   let isLoggedOut = false;
@@ -196,9 +198,10 @@ export function subscribe(url, onChange) {
   const start = () => {
     stop();
     if (isLoggedOut) return;
-    source = new EventSource(url);
+    source = new EventSource(firstUrl ?? url);
+    firstUrl = null;
     source.addEventListener("open", () => (delay = MIN_RETRY_MS));
-    source.addEventListener("message", (event) => onChange(JSON.parse(event.data).session));
+    source.addEventListener("message", () => onChange());
     source.addEventListener("logged-out", endAccess);
     source.addEventListener("error", () => {
       if (source.readyState === EventSource.CLOSED) checkAccess();

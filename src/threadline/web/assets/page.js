@@ -2,6 +2,7 @@
 
 import { pageActions, sessionActions, startItemButtons } from "./actions.js";
 import { startBlockButtons, startCopyButtons } from "./copy.js";
+import { fetchText } from "./fetch.js";
 import { Find } from "./find.js";
 import { FoldState } from "./fold_state.js";
 import { ScrollHistory } from "./history.js";
@@ -31,7 +32,20 @@ function start() {
   startCopyButtons();
   startBlockButtons();
   followTheme();
+  prepareLinks();
   document.addEventListener("change", (event) => event.target.closest("form.choose")?.requestSubmit());
+}
+
+/** Let the server prepare a page that takes long when the pointer or the focus comes near the link to it. */
+function prepareLinks() {
+  const prepared = new Set();
+  const prepare = (event) => {
+    const url = event.target instanceof Element ? event.target.closest("[data-prepare]")?.dataset.prepare : undefined;
+    if (url === undefined || prepared.has(url)) return;
+    prepared.add(url);
+    fetchText(url).catch(() => prepared.delete(url));
+  };
+  for (const name of ["pointerover", "focusin"]) document.addEventListener(name, prepare, { passive: true });
 }
 
 function startSession(session) {

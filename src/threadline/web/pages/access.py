@@ -6,7 +6,7 @@ Its forms work without scripts. The guard accepts them because of their `Origin`
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from threadline.model.text import count
-from threadline.model.times import parse_zone
 from threadline.render.html import Child, el, icon, join, render_page, time_element, with_code
 from threadline.web import urls
 from threadline.web.access import LINK_SECONDS, MAX_SECONDS
@@ -28,12 +27,12 @@ _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 _SEND_ORIGIN = el("meta", name_="referrer", content="same-origin")
 
 
-def access_page(access: Access, browser: Browser | None) -> Page:
-    """When the access of this browser ends, with the forms that change it."""
+def access_page(access: Access, browser: Browser | None, zone: tzinfo) -> Page:
+    """When the access of this browser ends, with the forms that change it. Times are in a zone."""
     browsers = access.count_browsers()
     others = browsers - (browser is not None)
     data = {"browsers": browsers, "expires": _expiry(access, browser) if browser is not None else None}
-    facts = [_describe_expiry(access, browser)] if browser is not None else []
+    facts = [_describe_expiry(access, browser, zone)] if browser is not None else []
     facts.append(el("p", f"{count(others, 'other browser') if others else 'No other browser'} can use this page."))
     return _page(
         *facts,
@@ -77,10 +76,10 @@ def _page(*content: Child, data: object = None) -> Page:
     return Page(_TITLE, _KIND, main, data, head=_SEND_ORIGIN)
 
 
-def _describe_expiry(access: Access, browser: Browser) -> Markup:
+def _describe_expiry(access: Access, browser: Browser, zone: tzinfo) -> Markup:
     idle, total = _describe_time(access.idle_seconds), _describe_time(MAX_SECONDS)
     text = f". Each visit extends this to {idle}, but to no more than {total} after the first visit."
-    return el("p", "This browser can use this page until ", time_element(_expiry(access, browser), parse_zone()), text)
+    return el("p", "This browser can use this page until ", time_element(_expiry(access, browser), zone), text)
 
 
 def _expiry(access: Access, browser: Browser) -> datetime:

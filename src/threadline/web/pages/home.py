@@ -162,7 +162,7 @@ def home_page(request: PageRequest) -> Page:
     scripts = () if week.digest is not None else ("progress.js",)
     if not briefs:
         main = _no_sessions(request)
-    return Page("", "home", main, data, head=SEND_ORIGIN, scripts=scripts)
+    return Page("", "home", main, data, request.list_attributes(), head=SEND_ORIGIN, scripts=scripts)
 
 
 def _no_sessions(request: PageRequest) -> Markup:

@@ -347,7 +347,7 @@ def lake_sessions_page(request: PageRequest) -> Page:
         )
     )
     data = {"sessions": sessions, "total": total, "after": shown.after, "more": more, "sort": sort}
-    return Page("Sessions", "sessions", main, data, head=SEND_ORIGIN)
+    return Page("Sessions", "sessions", main, data, request.list_attributes(), head=SEND_ORIGIN)
 
 
 def _session_rows(sessions: Sequence[LakeSession]) -> list[SessionRow]:

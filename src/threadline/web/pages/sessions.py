@@ -122,7 +122,7 @@ def sessions_page(request: PageRequest) -> Page:
         )
     )
     data = {"sessions": rows, "total": total, "after": shown.after, "more": more, "sort": sort}
-    return Page("Sessions", "sessions", main, data, head=SEND_ORIGIN)
+    return Page("Sessions", "sessions", main, data, request.list_attributes(), head=SEND_ORIGIN)
 
 
 def _describe_filters(request: PageRequest) -> str:

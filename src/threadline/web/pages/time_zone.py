@@ -1,6 +1,7 @@
 """The page that chooses the time zone of all pages.
 
-The zone is a parameter of the URL (`tz`), which every link carries over, so that a bookmark shows the same times.
+The default is the zone of the browser, which a script stores in a cookie; without scripts, it is the machine's. A zone
+that is chosen is a parameter of the URL (`tz`), which every link carries over, so that a bookmark shows the same times.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def time_zone_page(request: PageRequest) -> PageResult:
             el("div", el("h1", "Time zone"), el("p", f"Times are shown in {zone_name(zone)}."), class_="head"),
             _form(back),
             el("ul", links, class_="zones"),
-            el("p", el("a", "Use this machine's zone", href=with_zone(back, None))),
+            el("p", el("a", "Use the browser's zone", href=with_zone(back, None)), " (the default)"),
+            el("p", el("a", "Use this machine's zone", href=with_zone(back, "local")), " (where threadline runs)"),
         )
     )
     return Page("Time zone", "access", main, {"zone": zone_name(zone)})

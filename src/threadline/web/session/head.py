@@ -275,7 +275,7 @@ def resume_line(command: str, name: str) -> Markup:
 
 def _action_links(head: SessionHead) -> Markup:
     links = head.links
-    markdown = links.below("markdown", agent=links.agent_name)
+    markdown, share = links.below("markdown", agent=links.agent_name), links.below("share")
     is_main = head.agent.id is None
     session_id = str(head.session.session.id) if head.session.session.id is not None else None
     annotation = read_or_none().sessions.get(session_id or "", NO_ANNOTATION)
@@ -298,7 +298,7 @@ def _action_links(head: SessionHead) -> Markup:
             data_copy="markdown",
             title="Copy the whole session as Markdown, redacted",
         ),
-        el("a", icon("share"), "Share", href=links.below("share"), title="Export redacted, with a preview"),
+        el("a", icon("share"), "Share", href=share, title="Export redacted, with a preview"),
         el("a", icon("note"), "Notes", href=links.below("notes"), title="Tags and a note") if is_main else None,
         el(
             "a",
@@ -314,6 +314,7 @@ def _action_links(head: SessionHead) -> Markup:
         el("a", icon("compare"), "Changes", href=links.below("changes"), title="What this session changed, as diffs"),
         el("a", icon("todos"), "Todos", href=links.below("todos")) if is_main and _has_todos(head) else None,
         class_="copying",
+        data_prepare=share,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Hashable
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,15 @@ from threadline.export import (
     ExportFormat,
     ExportOptions,
     export_sessions,
+    list_session_files,
     load_settings,
     make_staging_folder,
     safe_name,
 )
+from threadline.find import change_time_ns
+from threadline.json_values import encode_json
 from threadline.model.text import count, format_size
-from threadline.redact import Level
+from threadline.redact import Level, Settings
 from threadline.render import AgentDetail, Detail, View, entry_to_markdown, session_to_markdown, shorten, visible
 from threadline.render.html import Column, el, icon, join, render_table
 from threadline.web.request import Download, Fragment, Page, PageResult, PlainText
@@ -53,6 +57,8 @@ _LEVELS = {
     Level.METRICS: "all text: only times, models, counts",
 }
 _DETAILS = tuple(str(detail) for detail in Detail)
+_MAX_FILES = 2
+"""How many files are cached: one that is previewed, and one that is prepared. They may be large."""
 _MAX_PREVIEW = 20_000
 _MAX_SCANNED = 400_000
 
@@ -98,7 +104,8 @@ def share_page(request: PageRequest) -> PageResult:
     """The form, and the preview: what is redacted, and how the result begins.
 
     A preview of a long session takes a second or two. So scripts load it into the page (`part=preview`); without
-    scripts, the page contains it if `preview` is set.
+    scripts, the page contains it if `preview` is set. The server starts computing it while the browser loads the page,
+    or even before: a script requests this page when the pointer is near its link.
     """
     session = request.session()
     choice = parse_choice(request)
@@ -106,6 +113,8 @@ def share_page(request: PageRequest) -> PageResult:
         exported = export_choice(request, choice)
         return Fragment("Preview", "sharing", _preview(request, choice, exported), _file_data(exported), is_bare=True)
     file = export_choice(request, choice) if request.flag("preview") else None
+    if file is None and not request.wants_data:
+        request.pool.compute_ahead(lambda archive: export_choice(replace(request, archive=archive), choice))
     title = shorten(session.session.title.text, 120) or "Back to the session"
     main = join(
         (
@@ -186,18 +195,50 @@ def export_choice(request: PageRequest, choice: ShareChoice) -> SharedFile:
         NotFound: there are no such turns, or no such entry.
         Missing: the format needs something that is not installed.
     """
-    session = request.session()
     settings = load_settings(choice.hide, level=choice.level)
-    # The user may have added words to hide since the last export.
-    key = (str(session.path), session.version, choice, repr(settings))
-    return request.cached("share", lambda: _export(request, choice, settings), *key)
+    return request.pool.cached(
+        request.archive,
+        "share",
+        lambda: _export(request, choice, settings),
+        choice,
+        state=(_export_state(request), encode_json(settings)),
+        most=_MAX_FILES,
+    )
+
+
+def _export_state(request: PageRequest) -> Hashable:
+    """Identify all that an exported file depends on: the files of the session, those with the same messages, summaries.
+
+    A cached session may be older than its files, so its version does not do.
+    """
+    archive = request.archive
+    files = list_session_files(request.session().path, archive.homes)
+    sharing = archive.transcripts_sharing([str(file.path) for file in files if file.is_lines]) or ()
+    links = archive.links()
+    paths = (*(file.path for file in files), *map(Path, sharing))
+    return tuple(map(_file_state, paths)), tuple(links.summaries), tuple(links.owners.items())
+
+
+def _file_state(path: Path) -> Hashable:
+    try:
+        status = path.stat()
+    except OSError:
+        return str(path)
+    return str(path), status.st_size, status.st_mtime_ns, status.st_ino, change_time_ns(status)
 
 
 def _export(request: PageRequest, choice: ShareChoice, settings: Settings) -> SharedFile:
     archive, session = request.archive, request.session()
     options = ExportOptions(choice.form, choice.view, settings, entry=choice.entry)
     with make_staging_folder() as folder:
-        result = export_sessions([session.path], options, Path(folder), homes=archive.homes, links=archive.links())
+        result = export_sessions(
+            [session.path],
+            options,
+            Path(folder),
+            homes=archive.homes,
+            links=archive.links(),
+            sharing=archive.transcripts_sharing,
+        )
         content = result.files[0].path.read_bytes()
     name = f"{safe_name(str(session.session.id or session.path.stem))}.{choice.form}"
     return SharedFile(name, content, result.hidden, result.unseen_words)
