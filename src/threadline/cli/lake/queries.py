@@ -283,5 +283,5 @@ def teams(uri: str, file: Path | None, *, output: str) -> int:
         table=lambda members: out.format_table(
             ["team", "person"], [[member["team"], member["person"]] for member in members]
         ),
-        nothing=lambda: f"This lake has no teams. Run: threadline lake teams {bucket.uri} teams.toml",
+        nothing=lambda: f"This lake has no teams. Run: threadline lake teams {bucket.name} teams.toml",
     )
