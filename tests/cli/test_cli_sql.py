@@ -168,9 +168,9 @@ def test_refuses_everything_but_reading(cli: CliRunner, indexed_home: Path, stat
         ("SELECT nowhere(1)", "SQL, column 8: no such function: nowhere."),
         (
             "SELECT a FROM entries",
-            "SQL, column 8: no such column: a; `threadline sql --schema` lists tables and columns.",
+            "SQL, column 8: no such column: a. Tables: agents, calls, ",
         ),
-        ("SELECT 1 FROM nowhere", "SQL, column 15: no such table: nowhere; `threadline sql --schema`"),
+        ("SELECT 1 FROM nowhere", "SQL, column 15: no such table: nowhere. Tables: agents, calls, "),
         ("SELECT 1; SELECT 2", "Write one statement, not several."),
         ("", "There is no statement. Write a SELECT;"),
         ("/* only a comment */", "There is no statement. Write a SELECT;"),

@@ -318,11 +318,12 @@ def _print_click_error(error: click.ClickException) -> int:
     from threadline.cli.output import wrap_message  # noqa: PLC0415 - only errors need it
     from threadline.render import plain  # noqa: PLC0415 - likewise
 
-    if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "session":
-        error.message = "Use the start of a session id, or `last` for the newest session."
     message = io.StringIO()
     error.show(message)
-    click.echo("\n".join(wrap_message(plain(line)) for line in message.getvalue().splitlines()), err=True)
+    text = message.getvalue().rstrip("\n")
+    if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "session":
+        text += " Use the start of a session id, or `last` for the newest session."
+    click.echo("\n".join(wrap_message(plain(line)) for line in text.splitlines()), err=True)
     return EXIT_FAILED
 
 

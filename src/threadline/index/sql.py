@@ -113,11 +113,9 @@ class QueryResult:
             return "Write one statement, not several."
         name = _NAME_IN_ERROR.search(message)
         at = error_position(self._question, next(filter(None, name.groups()))) if name is not None else ""
-        if "no such table" in message:
-            return f"SQL{at}: {message}. {_list_tables()}"
-        if "no such column" in message:
-            return f"SQL{at}: {message}. {_list_columns(self._question)}"
-        return f"SQL{at}: {message}."
+        hint = _list_tables() if "no such table" in message else ""
+        hint = _list_columns(self._question) if "no such column" in message else hint
+        return f"SQL{at}: {message}. {hint}".rstrip()
 
 
 def _list_tables() -> str:

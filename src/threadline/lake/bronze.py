@@ -199,8 +199,8 @@ def create_lake(bucket: Bucket, policy: Policy) -> LakeInfo:
     existing = read_lake(bucket)
     if existing.policy is not policy:
         raise BadQuery(
-            f"The lake {bucket.name!r} exists and has the policy {existing.policy}. Use --change-policy to change it for"
-            " future pushes."
+            f"The lake {bucket.name!r} exists and has the policy {existing.policy}. Use --change-policy to change it"
+            " for future pushes."
         )
     return existing
 

@@ -246,7 +246,7 @@ def _deletion_date(when: datetime | None, zone: tzinfo) -> str:
         return "at the next start"
     days = left.days
     soon = f"in {count(days, 'day')}" if days else "today"
-    return f"{format_time(when, zone, '%Y-%m-%d')} ({soon})"
+    return f"{soon} ({format_time(when, zone, '%Y-%m-%d')})"
 
 
 _DEFAULT_LIMIT = 30
