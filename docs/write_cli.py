@@ -28,7 +28,7 @@ and `convert --out`, which adds sessions to the folder that you name.
 
 About the output formats:
 
-- Times are in UTC, and in ISO 8601 in JSON and CSV.
+- Times are in [your time zone](terminal.md#time-zones), or that of `--tz`; in JSON and CSV, in UTC, in ISO 8601.
 - A *place* is `FILE:LINE`, or `FILE:LINE$.json.path` for a value inside the line.
 - JSON escapes characters that could control a terminal (`\\u202e`). JSON parsers undo this.
 - In CSV, a cell that starts with `=`, `+`, `-`, `@`, a tab or a carriage return gets a leading `'`, so that no

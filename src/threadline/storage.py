@@ -95,6 +95,11 @@ class Bucket:
         self.__init__(state["uri"])  # type: ignore[misc] # the constructor only names things
 
     @property
+    def name(self) -> str:
+        """What people call it: the path of a folder, or the URI of a bucket."""
+        return self.uri.removeprefix("file://")
+
+    @property
     def is_local(self) -> bool:
         """Whether it is a folder."""
         return self.uri.startswith("file://")
@@ -102,7 +107,7 @@ class Bucket:
     @property
     def folder(self) -> Path:
         """The path of the folder, if it is one."""
-        return Path(self.uri.removeprefix("file://"))
+        return Path(self.name)
 
     @property
     def endpoint(self) -> str:
@@ -220,7 +225,7 @@ class Bucket:
             stores = import_library("obstore.store", "lake")
             if self.is_local:
                 if self.folder.is_file():
-                    raise Unreadable(f"{self.uri!r} is a file. Use a folder.")
+                    raise Unreadable(f"{self.name!r} is a file. Use a folder.")
                 if not is_writer and not self.folder.exists():
                     raise FileNotFoundError
                 self._store = stores.LocalStore(self.folder, mkdir=is_writer)
@@ -253,8 +258,8 @@ class Bucket:
         reason = " ".join(text.partition("\n\nDebug source")[0].split())[:_MAX_ERROR].rstrip(".")
         hint = next((hint for signs, hint in _HINTS if any(sign in text for sign in signs)), "")
         if hint:
-            return Unreadable(f"{self.uri!r} cannot be used. {hint} ({reason})")
-        return Unreadable(f"{self.uri!r} cannot be used: {reason}.")
+            return Unreadable(f"{self.name!r} cannot be used. {hint} ({reason})")
+        return Unreadable(f"{self.name!r} cannot be used: {reason}.")
 
 
 def _stored_object(entry: Any) -> StoredObject:

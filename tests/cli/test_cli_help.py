@@ -87,6 +87,10 @@ def test_suggests_command_for_path_or_typo(cli: CliRunner, demo_home: Path) -> N
         str(path): f"`threadline entries {path}`",
         "doctr": "Unknown command 'doctr'. Did you mean `threadline doctor`?",
         "Entries": "`threadline entries`",
+        "help": "`threadline --help`",
+        "sessions": "`threadline list`",
+        "find": "`threadline search`",
+        "daily": "`threadline usage --by day`",
         "frobnicate": "Unknown command 'frobnicate'. Commands: list, search, ",
     }
     for word, sentence in suggestions.items():
@@ -184,3 +188,19 @@ def test_agents_are_in_the_tree_and_in_usage(cli: CliRunner) -> None:
     result = cli("agents")
     assert result.code == 2
     assert "Did you mean `threadline tree SESSION` or `threadline usage --by agent`?" in result.err
+
+
+def test_mistakes_have_a_hint(cli: CliRunner, tmp_path: Path) -> None:
+    """No session, a folder instead of one, or a word instead of a number: exit code 2, and what to write."""
+    for words, sentence in (
+        (["show"], "Missing argument 'SESSION'. Use the start of a session id, or `last` for the newest session."),
+        (
+            ["show", str(tmp_path)],
+            f"'{tmp_path}' is a folder. Name a transcript, the start of a session id, or `last`.",
+        ),
+        (["list", "--limit", "x"], "'x' is not a valid whole number."),
+        (["waste", "--min", "x"], "'x' is not a valid number."),
+    ):
+        result = cli(*words)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.splitlines()[-1].endswith(sentence)

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.runner import CliRunner
 from tests.insight import test_outcomes, test_tool_stats
 from tests.thread.context_rows import cached_reply
-from tests.transcripts import SESSION, prompt, transcript, write
+from tests.transcripts import SESSION, prompt, reply, transcript, write
 
 
 def test_outcomes_are_summed_and_listed(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,3 +96,27 @@ def test_tables_of_a_session_name_it(cli: CliRunner, demo_home: Path, command: s
     newest = cli("list", "--home", demo_home, "--json").json[0]
     heading = cli(command, "--home", demo_home).out.splitlines()[0]
     assert heading.startswith(f"{newest['session'][:8]} {newest['title'][:20]}")
+
+
+@pytest.mark.parametrize("command", ["why", "waste", "context"])
+def test_heading_is_bold_on_a_terminal(
+    cli: CliRunner, demo_home: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The heading has colour codes, which are not escaped as codes from transcripts are."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("PAGER", "cat")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    newest = cli("list", "--home", demo_home, "--json").json[0]["session"]
+    output = cli(command, "last", "--home", demo_home).out
+    assert output.startswith(f"\x1b[1m{newest[:8]} ")
+    assert r"\x1b" not in output
+
+
+def test_nothing_says_what_would_help(cli: CliRunner, tmp_path: Path) -> None:
+    """`--min 0` is suggested unless it is used, and removing a filter unless a session was named."""
+    write(tmp_path / f"projects/-work/{SESSION}.jsonl", *transcript(prompt("hi"), reply("ok")))
+    assert "--min 0 shows smaller findings" in cli("waste", "last", "--home", tmp_path).err
+    assert cli("waste", "last", "--min", "0", "--home", tmp_path).err == "threadline: No avoidable costs found.\n"
+    assert cli("outcomes", "last", "--home", tmp_path).err.endswith("edits in this session.\n")
+    assert cli("tools", "last", "--tool", "None", "--home", tmp_path).err.endswith("calls in this session.\n")

@@ -143,7 +143,7 @@ def test_status_shows_what_is_at_risk_and_when(cli: CliRunner, home: Path) -> No
     first, second = (line for line in output.splitlines() if "has grown" in line)
     assert (first.split()[0], second.split()[0]) == (due.stem[:8], soon.stem[:8])
     assert "at the next start" in first
-    assert "(in 2 days)" in second
+    assert "in 2 days (2" in second
     assert "Claude Code deletes after 30 days" in output
     status = cli("keep", "status", "--json").json
     rows = cli("keep", "status", "--jsonl").jsonl
@@ -154,7 +154,9 @@ def test_status_shows_what_is_at_risk_and_when(cli: CliRunner, home: Path) -> No
     ]
     (home / "settings.json").write_text('{"cleanupPeriodDays": 99999}')
     assert [row["deleted"] for row in cli("keep", "status", "--jsonl").jsonl] == [None, None]
-    assert "Claude Code deletes after 99,999 days" in cli("keep", "status").out
+    never = cli("keep", "status").out
+    assert "Claude Code deletes after 99,999 days" in never
+    assert "Not stored yet: 2 sessions. Run `threadline keep`." in never
     (home / "settings.json").write_text('{"cleanupPeriodDays": 0}')
     assert "everything is deleted at the next start" in " ".join(cli("keep", "status").out.split())
 

@@ -194,7 +194,7 @@ def test_list_filters(cli: CliRunner, home: Path, options: list[str], ids: list[
         (["files", OTHER, "--diff", "1", "2"], "No known file changes between 1 and 2."),
         (
             ["request", OTHER],
-            "No requests: only Claude Code 2.1.325 and later writes them. This session was written by 2.1.232.",
+            "No requests: Claude Code records them only from version 2.1.325 on. This session was written by 2.1.232.",
         ),
     ],
 )

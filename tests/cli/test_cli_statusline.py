@@ -475,6 +475,7 @@ def test_install_prints_and_changes_nothing(cli: CliRunner, tmp_path: Path, monk
     result = cli("statusline", "--install")
     command = " ".join([*program_words(), "statusline"])
     assert result.json["statusLine"] == {"type": "command", "command": command}
+    assert "~/.claude/settings.json" in result.err
     assert Path(program_words()[0]).is_absolute()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [settings]
     assert settings.read_bytes() == b"{}"

@@ -26,6 +26,9 @@ from tests.cli.runner import (
 )
 from tests.transcripts import SESSION, prompt, reply, transcript, write
 
+from threadline.cli.output import progress_bar
+from threadline.errors import NotFound
+
 COMMANDS: tuple[list[str], ...] = (
     [],
     ["doctor"],
@@ -261,6 +264,19 @@ def test_dumb_terminal_gets_no_progress_bar(demo_home: Path) -> None:
     assert (result.code, result.raw_err) == (0, b"")
 
 
+def test_failed_command_removes_its_progress_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A message is not below a bar that stopped."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with pytest.raises(NotFound), progress_bar("Pushing", 10):
+        raise NotFound("There is no lake.")
+    shown = capsys.readouterr().err
+    assert "Pushing" in shown
+    assert shown.endswith("\x1b[1A\x1b[2K")
+
+
 def child_processes(parent: int) -> list[str]:
     """The processes that a process has started."""
     return [pid for path in Path(f"/proc/{parent}/task").glob("*/children") for pid in path.read_text().split()]
@@ -318,6 +334,15 @@ def terminal_output(*arguments: str | Path, **env: str) -> bytes:
     os.close(master)
     assert os.waitpid(pid, 0)[1] == 0
     return output
+
+
+def test_export_to_a_terminal_starts_on_a_line_of_its_own(demo_home: Path) -> None:
+    """The progress bar is removed before the session is printed. Traces are printed as they are read, without one."""
+    words = ["export", "last", "--home", str(demo_home), "--out", "-"]
+    text = terminal_output(*words, "--format", "txt")
+    title = run_in_subprocess("list", "--home", demo_home, "--limit", "1", "--json").json[0]["title"].encode()
+    assert text.partition(b"\x1b[1A\x1b[2K")[2].startswith(title)
+    assert terminal_output(*words, "--format", "otlp").startswith(b'{"resourceSpans"')
 
 
 @pytest.mark.slow

@@ -56,9 +56,12 @@ LISTINGS = {
     "keep-diff": ["keep", "diff"],
     "keep-runs": ["keep", "diff", "--runs"],
     "sql": ["sql", "SELECT session, project, title FROM sessions"],
+    "sql-wide": ["sql", "SELECT * FROM sessions LIMIT 3"],
+    "sql-schema": ["sql", "--schema"],
+    "schema": ["schema", "--list"],
 }
 """Every command that lists something, with arguments that make it list a lot."""
-_WITHOUT_HOME = {"prices", "keep-list", "keep-diff", "keep-runs"}
+_WITHOUT_HOME = {"prices", "keep-list", "keep-diff", "keep-runs", "schema"}
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +138,26 @@ def test_usage_names_the_columns_that_it_drops(folder: Path) -> None:
     wide = run_command("usage", *home, environment={**os.environ, "COLUMNS": "120"}).out.decode()
     assert "Not shown at this width: input, cache write." in " ".join(narrow.split())
     assert "Not shown" not in wide
+
+
+def test_rows_with_many_columns_are_blocks(folder: Path) -> None:
+    """A SELECT with more columns than fit shows every column and the whole value, instead of `…` in every cell."""
+    home = ["--home", str(folder / "home")]
+    query = "SELECT * FROM sessions ORDER BY session DESC LIMIT 1"
+    narrow = run_command("sql", query, *home, environment={**os.environ, "COLUMNS": "80"}).out.decode()
+    (row,) = run_command("sql", query, *home, "--json").json
+    lines = narrow.splitlines()
+    assert lines[0] == "row 1"
+    assert [line.split()[0] for line in lines[1:] if line[2] != " "] == list(row)
+    assert f"session        {row['session']}\n" in narrow
+    two = run_command("sql", "SELECT session, turns FROM sessions", *home, environment={**os.environ, "COLUMNS": "80"})
+    assert two.out.decode().splitlines()[0].split() == ["session", "turns"]
+
+
+@pytest.mark.parametrize("width", ["60", "120"])
+def test_kinds_of_the_schema_are_complete(width: str) -> None:
+    """`--kind` needs the whole name, however narrow the terminal is; descriptions wrap."""
+    rows = run_command("schema", "--list", "--json").json
+    text = run_command("schema", "--list", environment={**os.environ, "COLUMNS": width}).out.decode()
+    assert [row["kind"] for row in rows if f"  {row['kind']}" not in text] == []
+    assert "…" not in text

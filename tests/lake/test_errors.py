@@ -115,7 +115,7 @@ def test_a_file_of_the_tables_that_is_missing(cli: CliRunner, lake: Bucket) -> N
     assert cli("lake", "build", lake.uri).code == 0
     for entry in list(lake.list("silver/sightings/data")):
         lake.delete([entry.path])
-    sentence = f"threadline lake build {lake.uri} --rebuild"
+    sentence = f"threadline lake build {lake.name} --rebuild"
     assert_refused(cli("lake", "usage", lake.uri), "A file of the tables is missing", sentence)
     assert cli("lake", "build", lake.uri, "--rebuild").code == 0
     assert cli("lake", "usage", lake.uri).code == 0
@@ -280,7 +280,7 @@ def test_tables_of_another_version(cli: CliRunner, lake: Bucket, tmp_path: Path)
     before = snapshot(lake)
     write_session(tmp_path / "home", 3)
     assert cli("lake", "push", lake.uri, "--home", tmp_path / "home").code == 0
-    sentence = f"threadline lake build {lake.uri} --rebuild"
+    sentence = f"threadline lake build {lake.name} --rebuild"
     assert_refused(cli("lake", "build", lake.uri), "built by another version of threadline (0.0.9;", sentence)
     assert snapshot(lake) == before
     assert cli("lake", "usage", lake.uri, "--json").code == 0
@@ -346,6 +346,24 @@ def test_an_argument_that_is_not_text(
     arguments = [word.replace("LAKE", str(lake.folder)) for word in words]
     assert_refused(cli("lake", *arguments, *homes), sentence)
     assert {entry.path: entry.size for entry in lake.list("")} == before
+
+
+def test_sql_of_a_lake_names_the_lake(cli: CliRunner, lake: Bucket) -> None:
+    """A statement that would change something, or read a file, is refused; the message does not name the index."""
+    assert cli("lake", "build", lake.uri).code == 0
+    assert_refused(
+        cli("lake", "sql", lake.uri, "DROP TABLE charges"),
+        "The lake is read-only (DROP). Only SELECT statements are allowed.",
+    )
+    assert_refused(cli("lake", "sql", lake.uri, "SELECT * FROM read_csv('/etc/passwd')"), "Only the lake can be read")
+    assert cli("lake", "sql", lake.uri, "SELECT 1 WHERE false").err == "threadline: No rows.\n"
+
+
+def test_messages_name_a_folder_as_people_do(cli: CliRunner, tmp_path: Path) -> None:
+    """A path stays a path in messages and in the commands that they suggest."""
+    result = cli("lake", "usage", tmp_path / "lake")
+    sentence = f"There is no lake at '{tmp_path}/lake'. Create one: threadline lake init {tmp_path}/lake"
+    assert_refused(result, sentence)
 
 
 def test_a_person_in_the_environment_that_is_not_text(

@@ -170,6 +170,9 @@ def test_sql(answers: Answers) -> None:
     assert quoted(answers.sql("SELECT COUNT(*) AS n FROM sessions")) == '{"n": 3}'
     with pytest.raises(BadQuery):
         answers.sql("DELETE FROM sessions")
+    with pytest.raises(BadQuery, match=r"no such column: name\. Columns of homes: home_id, path\.$"):
+        answers.sql("SELECT name FROM homes")
+    assert quoted(answers.sql("SELECT name FROM pragma_table_info('homes') LIMIT 1")) == '{"name": "home_id"}'
 
 
 def test_scope(home: Path) -> None:

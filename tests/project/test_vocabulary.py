@@ -16,6 +16,7 @@ KEPT = re.compile(r"kept(_homes|_sessions| *| · )|.*`kept`.*|is_kept_only|clear
 OTHER_LABELS = {"cost", "costs", "replies", "spend", "spending"}
 """Other words for a charge and an amount, if they are a label, a column or a key."""
 ALLOWED_LABELS = {
+    "cli/commands.py": "words that people try instead of a command",
     "cli/cost/statusline.py": "the key that Claude Code sends",
     "render/context.py": "what the model said, a category of content",
     "reports/ccusage.py": "ccusage's JSON",

@@ -91,6 +91,32 @@ _SECTION_FOLDERS = {"Inside a session": "session.", "Usage and cost": "cost.", "
 """The folders of the sections that have one. The modules of other commands are in this package."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
 _KEEP_COMMANDS = frozenset({"restore", "verify", "merge", "forget", "pack", "install", "status", "diff", "repair"})
+# What people try first, and what to write after `threadline` instead.
+_SYNONYMS = {
+    "help": "--help",
+    "version": "--version",
+    "agent": "tree SESSION` or `threadline usage --by agent",
+    "agents": "tree SESSION` or `threadline usage --by agent",
+    "subagents": "tree SESSION` or `threadline usage --by agent",
+    "backup": "keep",
+    "cat": "show",
+    "cost": "usage",
+    "costs": "usage",
+    "find": "search",
+    "grep": "search",
+    "models": "usage --by model",
+    "projects": "usage --by project",
+    "prompts": "history",
+    "query": "sql",
+    "redact": "export",
+    "secrets": "scan",
+    "sessions": "list",
+    "stats": "usage",
+    "tail": "watch",
+    "view": "show",
+    "web": "serve",
+    **{report: f"usage --by {key}" for report, key in _CCUSAGE_REPORTS.items()},
+}
 _COMPLETION_VARIABLE = "_THREADLINE_COMPLETE"
 
 
@@ -268,10 +294,8 @@ class CommandGroup(LazyGroup):
             return f"--home {quote(word)}"
         if os.path.isfile(path):  # noqa: PTH113 - likewise
             return f"entries {quote(word)}"
-        if word in {"agent", "agents", "subagents"}:
-            return "tree SESSION` or `threadline usage --by agent"
-        if word in _CCUSAGE_REPORTS:
-            return f"usage --by {_CCUSAGE_REPORTS[word]}"
+        if word in _SYNONYMS:
+            return _SYNONYMS[word]
         return f"keep {word}" if word in _KEEP_COMMANDS else did_you_mean(word, COMMANDS)
 
 
@@ -296,7 +320,10 @@ def _print_click_error(error: click.ClickException) -> int:
 
     message = io.StringIO()
     error.show(message)
-    click.echo("\n".join(wrap_message(plain(line)) for line in message.getvalue().splitlines()), err=True)
+    text = message.getvalue().rstrip("\n")
+    if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "session":
+        text += " Use the start of a session id, or `last` for the newest session."
+    click.echo("\n".join(wrap_message(plain(line)) for line in text.splitlines()), err=True)
     return EXIT_FAILED
 
 

@@ -14,6 +14,10 @@ import click
 CommandFunction = Callable[..., Any]
 Decorator = Callable[[CommandFunction], CommandFunction]
 
+# Their messages would say "not a valid integer range".
+click.IntRange.name = "whole number"
+click.FloatRange.name = "number"
+
 NO_KEEP = "threadline.no-keep"
 """The key in a click context's `meta` that `--no-keep` sets."""
 NO_LIMIT = 1_000_000_000

@@ -355,7 +355,7 @@ def print_listing(
     elif items:
         click.echo(table(items))
         if len(items) == limit:
-            click.echo(f"\nShowing the {order} {limit:,}. Use --limit N for more.")
+            click.echo("\n" + wrap_text(f"Showing the {order} {limit:,}. Use --limit N for more."))
     return EXIT_OK if items else report_nothing(nothing())
 
 
@@ -505,10 +505,13 @@ def progress_bar(label: str, total: int, *, rate: bool = False) -> Iterator[Call
         yield lambda _done: None
         return
     transfer = _TransferRate() if rate else None
-    with click.progressbar(length=total, label=label, file=sys.stderr, show_pos=False, item_show_func=transfer) as bar:
-        yield bar.update if transfer is None else lambda done: bar.update(done, transfer.add(done))
-    sys.stderr.write("\x1b[1A\x1b[2K")  # remove the finished bar
-    sys.stderr.flush()  # before the result, or its last line would be removed
+    bar = click.progressbar(length=total, label=label, file=sys.stderr, show_pos=False, item_show_func=transfer)
+    try:
+        with bar:
+            yield bar.update if transfer is None else lambda done: bar.update(done, transfer.add(done))
+    finally:
+        sys.stderr.write("\x1b[1A\x1b[2K")  # remove the bar
+        sys.stderr.flush()  # before the result or the message, or its last line would be removed
 
 
 def archive_progress(

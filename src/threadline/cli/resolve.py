@@ -195,12 +195,14 @@ def transcript_path(name: str) -> Path | None:
     """The path that a session was named by; None if the name is an id or `last`.
 
     Raises:
-        BadQuery: the file is not a transcript.
+        BadQuery: the file is not a transcript, or is a folder.
     """
     path = expand_path(name)
     if is_file(path):
         _check_is_transcript(path)
         return path
+    if name.startswith(("/", "~", ".")) and os.path.isdir(path):  # noqa: PTH112 - Path.is_dir may raise
+        raise BadQuery(f"{name!r} is a folder. Name a transcript, the start of a session id, or `last`.")
     return path if path.suffix == ".jsonl" else None
 
 

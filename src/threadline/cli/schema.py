@@ -13,6 +13,9 @@ from threadline.errors import Unreadable
 from threadline.files import write_output
 from threadline.schema import FORMATS, json_schema, schema_kinds, typescript_types
 
+# A narrower terminal would cut most descriptions.
+_TABLE_WIDTH = 140
+_LABEL_WIDTH = 28
 _EPILOG = """
 \b
 Examples:
@@ -74,8 +77,20 @@ def _print_kinds(output: str) -> int:
     rows = [
         {"kind": kind.name, "definition": kind.definition, "description": kind.description} for kind in schema_kinds()
     ]
-    if output == "table":
-        click.echo(out.format_table(tuple(rows[0]), [tuple(row.values()) for row in rows], shrink=(0, 1, 2)))
-    else:
+    if output != "table":
         out.print_rows(rows, output)
+    elif out.terminal_width() >= _TABLE_WIDTH:
+        click.echo(out.format_table(tuple(rows[0]), [tuple(row.values()) for row in rows]))
+    else:
+        for row in rows:
+            _print_kind(row["kind"], row["description"])
     return EXIT_OK
+
+
+def _print_kind(kind: str, description: str) -> None:
+    """A kind and its description in a narrow terminal: the description starts a new line if the kind is long."""
+    label = f"{out.GAP}{kind}{out.GAP}"
+    if len(label) > _LABEL_WIDTH:
+        click.echo(label.rstrip())
+        label = ""
+    click.echo(out.wrap_text(description, label.ljust(_LABEL_WIDTH)))

@@ -20,6 +20,8 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from threadline.errors import BadQuery, Error, Unreadable
+from threadline.index.columns import schema_columns
+from threadline.index.schema import PRIVATE, TABLES, VIEWS
 from threadline.index.store import open_read_only
 
 _PROGRESS_STEPS = 10_000
@@ -57,7 +59,7 @@ class QueryResult:
             self._cursor.execute(question)
         self.columns = unique_names([column[0] for column in self._cursor.description or ()])
         if not self.columns:
-            raise BadQuery("There is no statement. Write a SELECT; `threadline sql --schema` lists the tables.")
+            raise BadQuery(f"There is no statement. Write a SELECT. {_list_tables()}")
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
         for chunk in self.chunks(_FETCH_ROWS):
@@ -111,9 +113,23 @@ class QueryResult:
             return "Write one statement, not several."
         name = _NAME_IN_ERROR.search(message)
         at = error_position(self._question, next(filter(None, name.groups()))) if name is not None else ""
-        if "no such table" in message or "no such column" in message:
-            return f"SQL{at}: {message}; `threadline sql --schema` lists tables and columns."
-        return f"SQL{at}: {message}."
+        hint = _list_tables() if "no such table" in message else ""
+        hint = _list_columns(self._question) if "no such column" in message else hint
+        return f"SQL{at}: {message}. {hint}".rstrip()
+
+
+def _list_tables() -> str:
+    return f"Tables: {', '.join(name for name in sorted(TABLES | VIEWS) if name not in PRIVATE)}."
+
+
+def _list_columns(question: str) -> str:
+    """A sentence for each table that a statement names: its columns."""
+    words = set(re.findall(r"\w+", question.lower()))
+    columns: dict[str, list[str]] = {}
+    for row in schema_columns():
+        columns.setdefault(row["table"], []).append(row["column"])
+    named = [f"Columns of {name}: {', '.join(columns[name])}." for name in columns if name in words]
+    return " ".join(named) or _list_tables()
 
 
 @contextmanager

@@ -199,8 +199,8 @@ def create_lake(bucket: Bucket, policy: Policy) -> LakeInfo:
     existing = read_lake(bucket)
     if existing.policy is not policy:
         raise BadQuery(
-            f"The lake {bucket.uri!r} exists and has the policy {existing.policy}. Use --change-policy to change it for"
-            " future pushes."
+            f"The lake {bucket.name!r} exists and has the policy {existing.policy}. Use --change-policy to change it"
+            " for future pushes."
         )
     return existing
 
@@ -226,11 +226,11 @@ def read_lake(bucket: Bucket) -> LakeInfo:
     try:
         info = _decode_info(bucket.get(LAKE_FILE))
     except NotFound:
-        raise NotFound(f"There is no lake at {bucket.uri!r}. Create one: threadline lake init {bucket.uri}") from None
+        raise NotFound(f"There is no lake at {bucket.name!r}. Create one: threadline lake init {bucket.name}") from None
     except msgspec.MsgspecError:
         raise Unreadable(f"{bucket.location(LAKE_FILE)!r} is damaged. Restore it from a backup.") from None
     if info.version > LAKE_VERSION:
-        raise Unreadable(f"The lake {bucket.uri!r} has a newer format ({info.version}). Update threadline.")
+        raise Unreadable(f"The lake {bucket.name!r} has a newer format ({info.version}). Update threadline.")
     return info
 
 
@@ -363,7 +363,7 @@ class SegmentReader:
         data = b"".join(parts)
         if sha256(data).hexdigest() != file.digest:
             raise Unreadable(
-                f"The bytes of {file.path!r} in the lake {self._bucket.uri!r} do not match their hash. Run `threadline"
+                f"The bytes of {file.path!r} in the lake {self._bucket.name!r} do not match their hash. Run `threadline"
                 " lake push --repair` on the machine that pushed them."
             )
         return data

@@ -157,7 +157,7 @@ def build_lake(
             merged = compact_lake(bucket, None if compact else build.days) if compact or build.days else 0
             return replace(result, merged=merged, orphans=_remove_orphans_daily(bucket))
         planned = progress = _no_progress
-    raise IndexBusy(f"Other builds of {bucket.uri!r} were faster {_MAX_ATTEMPTS} times. Run one build at a time.")
+    raise IndexBusy(f"Other builds of {bucket.name!r} were faster {_MAX_ATTEMPTS} times. Run one build at a time.")
 
 
 def _no_progress(_done: int) -> None:
@@ -461,7 +461,7 @@ def compact_lake(bucket: Bucket, days: Collection[date] | None = None) -> int:
         latest = read_commit(bucket)
         if latest is not None and latest.number == commit.number:  # `forget` did not remove it
             raise Unreadable(
-                f"A file of the tables is missing: {error}. Run: threadline lake build {bucket.uri} --rebuild"
+                f"A file of the tables is missing: {error}. Run: threadline lake build {bucket.name} --rebuild"
             ) from None
     if published is None:
         bucket.delete(sorted(set(merged) - _referenced_now(bucket)))

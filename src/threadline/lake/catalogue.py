@@ -91,10 +91,10 @@ def read_commit(bucket: Bucket) -> Commit | None:
         commit = _decode_commit(bucket.get(paths[-1]))
     except msgspec.MsgspecError:
         raise Unreadable(
-            f"{bucket.location(paths[-1])!r} is damaged. Delete it, then run `threadline lake build {bucket.uri}`."
+            f"{bucket.location(paths[-1])!r} is damaged. Delete it, then run `threadline lake build {bucket.name}`."
         ) from None
     if commit.version > _COMMIT_VERSION:
-        raise Unreadable(f"The tables of {bucket.uri!r} were built by a newer threadline. Update threadline.")
+        raise Unreadable(f"The tables of {bucket.name!r} were built by a newer threadline. Update threadline.")
     return commit
 
 
@@ -110,7 +110,7 @@ def reports_storage_errors(function: Callable[Concatenate[Bucket, _P], _R]) -> C
                 raise
             reason = " ".join(str(error).split())[:_MAX_ERROR].rstrip(".")
             raise Unreadable(
-                f"A file of the tables is missing: {reason}. Run: threadline lake build {bucket.uri} --rebuild"
+                f"A file of the tables is missing: {reason}. Run: threadline lake build {bucket.name} --rebuild"
             ) from None
         except OSError as error:
             # Not of the storage: an error about another file, or a reader that closed the pipe.
@@ -375,9 +375,9 @@ class Catalogue:
         stored = {name: [field.name for field in self.table(name).schema().fields] for name in columns}
         if self._commit.parser_version != __version__ or len(columns) < len(TABLES) or stored != columns:
             raise Unreadable(
-                f"The tables of {self.bucket.uri!r} were built by another version of threadline"
+                f"The tables of {self.bucket.name!r} were built by another version of threadline"
                 f" ({self._commit.parser_version}; this is {__version__}). They can still be queried. To change them,"
-                f" build everything again: threadline lake build {self.bucket.uri} --rebuild"
+                f" build everything again: threadline lake build {self.bucket.name} --rebuild"
             )
 
     def limit_snapshots(self) -> None:

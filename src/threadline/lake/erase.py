@@ -88,7 +88,7 @@ def select_sources(
         and (before is None or (ends.get(source.id) or _modified(source)) < before)
     ]
     if not selected:
-        raise NotFound(f"Nothing in {bucket.uri!r} matches. `threadline lake status {bucket.uri}` lists people.")
+        raise NotFound(f"Nothing in {bucket.name!r} matches. `threadline lake status {bucket.name}` lists people.")
     return selected
 
 
@@ -156,7 +156,7 @@ def _require_built(bucket: Bucket) -> Commit | None:
     commit = read_commit(bucket)
     pushed = {machine: numbers[-1] for machine, numbers in list_batches(bucket).items()}
     if pushed and (commit is None or commit.batches != pushed):
-        raise BadQuery(f"Something was pushed since the last build. First run: threadline lake build {bucket.uri}")
+        raise BadQuery(f"Something was pushed since the last build. First run: threadline lake build {bucket.name}")
     return commit
 
 
@@ -185,7 +185,7 @@ def _entry_ids(bucket: Bucket, commit: Commit, ids: set[str], objects: Iterable[
         raise BadQuery(
             f"{count(len(others), 'other session')} ({join_some(people)}) contain{'s' if len(others) == 1 else ''}"
             " copies of these entries, as forks do. Forget all of them together: threadline lake forget"
-            f" {bucket.uri} {words}"
+            f" {bucket.name} {words}"
         )
     return uuids
 
@@ -232,7 +232,7 @@ def _rewrite_tables(bucket: Bucket, ids: set[str]) -> int:
             unneeded = sorted({*stored, *stale} - needed)
             bucket.delete(unneeded)
             return len(unneeded)
-    raise IndexBusy(f"Builds of {bucket.uri!r} were faster {_MAX_ATTEMPTS} times. Wait for them, then try again.")
+    raise IndexBusy(f"Builds of {bucket.name!r} were faster {_MAX_ATTEMPTS} times. Wait for them, then try again.")
 
 
 def prove_forgotten(bucket: Bucket, ids: set[str], uuids: set[str]) -> tuple[int, int]:

@@ -227,7 +227,7 @@ class _Push:
             return
         change = f"has changed its policy from {last} to {policy}" if last is not None else f"has the policy {policy}"
         raise PolicyNotAccepted(
-            f"The lake {self._bucket.uri!r} {change}: {POLICIES[policy]}. To push by it, use --accept {policy}."
+            f"The lake {self._bucket.name!r} {change}: {POLICIES[policy]}. To push by it, use --accept {policy}."
         )
 
     def _add(self, session: _LocalSession) -> bool:

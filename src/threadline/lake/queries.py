@@ -53,7 +53,7 @@ def require_commit(bucket: Bucket) -> Commit:
     read_lake(bucket)
     commit = read_commit(bucket)
     if commit is None:
-        raise NotFound(f"The tables of {bucket.uri!r} are not built yet. Run: threadline lake build {bucket.uri}")
+        raise NotFound(f"The tables of {bucket.name!r} are not built yet. Run: threadline lake build {bucket.name}")
     return commit
 
 
@@ -123,9 +123,9 @@ def parse_teams(data: bytes) -> dict[str, str]:
     try:
         teams = tomllib.loads(data.decode()).get("teams")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadQuery(f"The file of teams is not TOML: {error}.") from None
+        raise BadQuery(f"The file is not valid TOML: {error}.") from None
     if not isinstance(teams, dict) or not all(isinstance(people, list) for people in teams.values()):
-        raise BadQuery('The file of teams has no teams. Write [teams], then lines such as search = ["alice", "bob"].')
+        raise BadQuery('The file has no teams. Write [teams], then lines such as search = ["alice", "bob"].')
     of_person: dict[str, str] = {}
     for team, people in teams.items():
         for person in people:

@@ -100,6 +100,7 @@ def statusline(
         command = " ".join(map(quote, [*program_words(), "statusline"]))
         settings = {"statusLine": {"type": "command", "command": command}}
         click.echo(msgspec.json.format(msgspec.json.encode(settings)).decode())
+        out.print_message("Add this to settings.json in your Claude home, for example ~/.claude/settings.json.")
         return EXIT_OK
     _check_template(template)
 

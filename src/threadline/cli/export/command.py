@@ -199,12 +199,8 @@ def export(
         target = output_path(options.form, out, site, mains, is_site=options.site)
         protected = protected_folders(mains, (home.path for home in archive.homes))
         check_destinations([path for path in (target, report) if path is not None], protected, force=force)
-        with (
-            _unwind_on_signals(),
-            make_staging_folder() as folder,
-            _export_progress(mains, options, archive.homes) as advance,
-        ):
-            with report_full_disk(folder):
+        with _unwind_on_signals(), make_staging_folder() as folder:
+            with _export_progress(mains, options, archive.homes) as advance, report_full_disk(folder):
                 result = export_sessions(
                     mains,
                     options,

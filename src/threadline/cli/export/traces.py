@@ -219,7 +219,10 @@ def _export_to_file(
         writer = OtlpWriter(_standard_output())
         if details["follow"]:
             return _follow(archive, writer, options, details)
-        counts = _export_all(TraceReader(archive, options), archive, mains, writer, None)
+        # A progress bar would be between the traces.
+        counts = _export_all(
+            TraceReader(archive, options), archive, mains, writer, None, has_bar=not sys.stdout.isatty()
+        )
         return EXIT_FAILED if counts.failed else EXIT_OK
     name = safe_name(mains[0].stem) if mains is not None and len(mains) == 1 else _DEFAULT_NAME
     path = Path(target or f"{name}{_SUFFIX}")
@@ -268,12 +271,18 @@ def _standard_output() -> BinaryIO:
 
 
 def _export_all(
-    reader: TraceReader, archive: Archive, mains: Sequence[Path] | None, sink: _Sink, sent: SentTraces | None
+    reader: TraceReader,
+    archive: Archive,
+    mains: Sequence[Path] | None,
+    sink: _Sink,
+    sent: SentTraces | None,
+    *,
+    has_bar: bool = True,
 ) -> _Counts:
     """Export one session after another, so that only one is in memory."""
     counts = _Counts()
     paths = list(mains) if mains is not None else reader.list_all()
-    with _progress(paths, archive) as advance:
+    with _progress(paths, archive, is_shown=has_bar and sys.stderr.isatty()) as advance:
         for path in dict.fromkeys(paths):
             try:
                 _export_trace(reader.read(path), sink, sent, counts)
@@ -295,8 +304,8 @@ def _export_trace(trace: Trace, sink: _Sink, sent: SentTraces | None, counts: _C
 
 
 @contextmanager
-def _progress(paths: Sequence[Path], archive: Archive) -> Iterator[Callable[[Path], None]]:
-    if not sys.stderr.isatty():  # the sizes of many files take time
+def _progress(paths: Sequence[Path], archive: Archive, *, is_shown: bool) -> Iterator[Callable[[Path], None]]:
+    if not is_shown:  # the sizes of many files take time
         yield lambda _path: None
         return
     sizes = {path: total_transcript_size(list_session_files(path, archive.homes)) for path in paths if path.is_file()}

@@ -169,7 +169,8 @@ def _explain_nothing(archive: Archive, session: str | None, criteria: CrossSessi
             "No session worked in that repository in that period. To compare the sessions of another checkout with it,"
             " name a SESSION or use --project."
         )
-    return "No commits, pull requests, test runs or edits. Remove a filter."
+    nothing = "No commits, pull requests, test runs or edits"
+    return f"{nothing} in this session." if session is not None else f"{nothing}. Remove a filter."
 
 
 def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:

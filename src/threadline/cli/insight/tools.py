@@ -102,7 +102,10 @@ def tools(
             output,
             row=lambda group: tool_group_record(group, by),
             table=lambda _rows: _table(groups, by),
-            nothing=lambda: criteria.explain_project(archive) or "No calls. Remove a filter.",
+            nothing=lambda: (
+                criteria.explain_project(archive)
+                or ("No calls. Remove a filter." if session is None else "No matching calls in this session.")
+            ),
         )
 
 

@@ -124,10 +124,14 @@ def waste(
         output,
         row=waste_record,
         table=lambda _rows: _format_waste(loaded, findings, limit),
-        nothing=lambda: (
-            reason or f"Nothing that cost at least {format_amount(limits.min_amount)}. --min 0 shows smaller findings."
-        ),
+        nothing=lambda: reason or _explain_nothing(limits),
     )
+
+
+def _explain_nothing(limits: WasteLimits) -> str:
+    if not limits.min_amount:
+        return "No avoidable costs found."
+    return f"Nothing that cost at least {format_amount(limits.min_amount)}. --min 0 shows smaller findings."
 
 
 def _format_waste(session: Session | None, findings: WasteList, limit: int) -> str:

@@ -119,7 +119,7 @@ def _print_causes(
     elif output != "table":
         out.print_rows(record()["rows"], output)
     elif causes.largest(1):
-        out.print_text(_format_causes(causes, by, limit, session, titles or {}))
+        click.echo(_format_causes(causes, by, limit, session, titles or {}))
     return EXIT_OK if causes.largest(1) else None
 
 
@@ -135,7 +135,7 @@ def _format_causes(
         total, shown = len(groups), min(limit, len(groups))
         table = _group_table(causes, groups[:shown], by, titles, is_period=session is None)
     footer = _footer(causes, total - shown, is_period=session is None)
-    return f"{with_session_heading(session, table)}\n\n{out.wrap_text(footer)}\n"
+    return f"{with_session_heading(session, table)}\n\n{out.wrap_text(footer)}"
 
 
 def _cause_table(causes: CauseList, rows: Sequence[CostCause], session: Session | None) -> str:

@@ -192,7 +192,8 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     what = [count(sessions, "session")] if sessions else []
     what += [f"side files of {count(side_files, 'session')} without a transcript"] if side_files else []
     what += [count(files, "other file")] if files else []
-    yield out.format_heading(f"At risk: {', '.join(what)}. Run `threadline keep`.")
+    label = "At risk" if any(risk.deleted is not None for risk in current.at_risk) else "Not stored yet"
+    yield from map(out.format_heading, out.wrap_text(f"{label}: {', '.join(what)}. Run `threadline keep`.").split("\n"))
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
     rows = [_risk_cells(risk, zone) for risk in shown]
     yield out.format_table(
@@ -204,7 +205,7 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
         ends=True,
     )
     if len(shown) < len(current.at_risk):
-        yield f"  … and {len(current.at_risk) - len(shown):,} more: --all."
+        yield f"\n{len(current.at_risk) - len(shown):,} more: use --all."
 
 
 def _left_out_lines(current: Status, *, everything: bool) -> Iterator[str]:
@@ -222,7 +223,7 @@ def _left_out_lines(current: Status, *, everything: bool) -> Iterator[str]:
         ends=True,
     )
     if len(shown) < len(current.left_out):
-        yield f"  … and {len(current.left_out) - len(shown):,} more: --all."
+        yield f"\n{len(current.left_out) - len(shown):,} more: use --all.\n"
 
 
 def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:
@@ -245,7 +246,7 @@ def _deletion_date(when: datetime | None, zone: tzinfo) -> str:
         return "at the next start"
     days = left.days
     soon = f"in {count(days, 'day')}" if days else "today"
-    return f"{format_time(when, zone, '%Y-%m-%d')} ({soon})"
+    return f"{soon} ({format_time(when, zone, '%Y-%m-%d')})"
 
 
 _DEFAULT_LIMIT = 30

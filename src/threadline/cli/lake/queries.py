@@ -29,7 +29,7 @@ from threadline.cli.options import (
     timezone_option,
     until_option,
 )
-from threadline.cli.sql.answers import AnswerRows, print_answer_rows, print_answer_table
+from threadline.cli.sql.answers import AnswerRows, print_answer_rows, print_answer_table, print_schema_table
 from threadline.cli.sql.duckdb_query import query_parquet
 from threadline.model.text import count, format_time
 from threadline.model.times import TimeRange, zone_name
@@ -164,7 +164,7 @@ def sql(uri: str, query: str | None, *, schema: bool, engine: str, timeout: floa
     with TemporaryDirectory(prefix="threadline-") as folder:
         files = lakes.table_files(bucket, [name for name in lakes.TABLES if name in words], Path(folder))
         schema_command = f"threadline lake sql {uri} --schema"
-        with query_parquet(files, query, timeout, schema_command=schema_command) as answer:
+        with query_parquet(files, query, timeout, schema_command=schema_command, source="lake") as answer:
             return _print_rows(answer, output)
 
 
@@ -193,12 +193,7 @@ def _print_schema(output: str) -> int:
     if output != "table":
         out.print_rows(rows, output)
         return EXIT_OK
-    table = ""
-    for row in rows:
-        if row["table"] != table:
-            table = row["table"]
-            click.echo(out.format_heading(table))
-        click.echo(f"  {row['column']:<16}{row['type']:<10}{row['comment']}")
+    print_schema_table(rows, {})
     return EXIT_OK
 
 
@@ -288,5 +283,5 @@ def teams(uri: str, file: Path | None, *, output: str) -> int:
         table=lambda members: out.format_table(
             ["team", "person"], [[member["team"], member["person"]] for member in members]
         ),
-        nothing=lambda: f"This lake has no teams. Run: threadline lake teams {bucket.uri} teams.toml",
+        nothing=lambda: f"This lake has no teams. Run: threadline lake teams {bucket.name} teams.toml",
     )

@@ -64,7 +64,7 @@ def init(uri: str, *, policy: str, change_policy: bool, output: str) -> int:
     if output != "table":
         out.print_record({"uri": bucket.uri, **asdict(info)}, output)
         return EXIT_OK
-    click.echo(out.wrap_text(f"Lake {plain(bucket.uri)} with policy {info.policy}: {lakes.POLICIES[info.policy]}."))
+    click.echo(out.wrap_text(f"Lake {plain(bucket.name)} with policy {info.policy}: {lakes.POLICIES[info.policy]}."))
     return EXIT_OK
 
 
@@ -134,7 +134,8 @@ def _report_push(result: lakes.PushResult, output: str) -> int:
         parts += [f"{count(result.unchanged, 'session')} unchanged"] if result.unchanged else []
         parts += [f"{count(result.excluded, 'session')} excluded"] if result.excluded else []
         parts += [f"{count(result.forgotten, 'session')} forgotten in the lake"] if result.forgotten else []
-        click.echo(f"{'; '.join(parts)}. {result.person} on {result.machine}, policy {result.policy}.")
+        pusher = f"{result.person} on {result.machine}, policy {result.policy}."
+        click.echo(out.wrap_text(plain(f"{'; '.join(parts)}. {pusher}")))
     return EXIT_FAILED if result.refused or result.problems else EXIT_OK
 
 
@@ -160,8 +161,13 @@ def status(uri: str, *, zone: tzinfo, output: str) -> int:
             if commit is None
             else f"commit {commit.number}, built {_time(commit.built, zone)} ({zone_name(zone)})"
         )
-        click.echo(f"  lake    {plain(bucket.uri)}\n  policy  {info.policy}: {lakes.POLICIES[info.policy]}")
-        click.echo(f"  tables  {tables}\n")
+        for label, text in (
+            ("lake", bucket.name),
+            ("policy", f"{info.policy}: {lakes.POLICIES[info.policy]}"),
+            ("tables", tables),
+        ):
+            click.echo(out.wrap_text(plain(text), f"  {label:<6}  "))
+        click.echo()
         if rows:
             headings = ("person", "machine", "sessions", "size", "batches", "built", f"last push ({zone_name(zone)})")
             cells = [
@@ -178,10 +184,10 @@ def status(uri: str, *, zone: tzinfo, output: str) -> int:
             ]
             click.echo(out.format_table(headings, cells, right=(2, 3, 4, 5)))
             if any(row.batches > row.built for row in rows):
-                out.print_message(f"Something is not built yet. Run: threadline lake build {bucket.uri}")
+                out.print_message(f"Something is not built yet. Run: threadline lake build {bucket.name}")
     if rows:
         return EXIT_OK
-    out.print_message(f"Nothing has been pushed yet. Run: threadline lake push {bucket.uri}")
+    out.print_message(f"Nothing has been pushed yet. Run: threadline lake push {bucket.name}")
     return EXIT_NOTHING
 
 

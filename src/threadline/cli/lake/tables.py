@@ -91,7 +91,7 @@ def build(
         count(result.charges, "charge"),
     ]
     parts += [f"{count(result.orphans, 'orphaned file')} removed"] if result.orphans else []
-    click.echo(f"{'; '.join(parts)}. Commit {result.commit}, {format_duration(seconds)}.")
+    click.echo(out.wrap_text(f"{'; '.join(parts)}. Commit {result.commit}, {format_duration(seconds)}."))
     if merged:
         click.echo(merged)
     return EXIT_OK
@@ -131,7 +131,7 @@ def forget(
             raise
         return out.report_nothing(str(error))
     if not yes:
-        question = f"Forget {count(len(sources), 'session')} in {bucket.uri}? This cannot be undone."
+        question = f"Forget {count(len(sources), 'session')} in {bucket.name}? This cannot be undone."
         if not sys.stdin.isatty():
             raise BadQuery(f"{question} Use --yes to confirm.")
         click.confirm(question, abort=True, err=True)
@@ -139,9 +139,10 @@ def forget(
     if output != "table":
         out.print_record(asdict(result), output)
         return EXIT_OK
-    click.echo(
+    summary = (
         f"{count(result.sources, 'session')} forgotten: {count(result.objects, 'object')} and"
         f" {count(result.files, 'table file')} deleted. Searched {count(result.checked_objects, 'object')}"
         f" ({format_size(result.checked_bytes)}): nothing is left."
     )
+    click.echo(out.wrap_text(summary))
     return EXIT_OK

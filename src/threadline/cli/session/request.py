@@ -83,7 +83,7 @@ def _outline_table(session: Session, outlines: Sequence[tuple[Agent, RequestOutl
 def _explain_nothing(session: Session) -> str:
     versions = {entry.version for entry in session if isinstance(entry, ChainEntry) and entry.version}
     written = f" This session was written by {join_some(sorted(versions, key=version_key))}." if versions else ""
-    return f"No requests: only Claude Code 2.1.325 and later writes them.{written}"
+    return f"No requests: Claude Code records them only from version 2.1.325 on.{written}"
 
 
 def _outline_row(agent: Agent, outline: RequestOutline) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from threadline.model.homes import Home
 from threadline.model.tables import DECIMAL_DIGITS, DECIMAL_PLACES, import_library
 from threadline.model.text import format_decimal, plain_decimal
 from threadline.model.times import parse_timestamp, sortable_time
-from threadline.render import one_line, plain
+from threadline.render import display_width, one_line, plain
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
@@ -42,6 +42,8 @@ _MAX_CELL = 200
 _ROWS_PER_TABLE = 10_000
 # DuckDB has integers beyond 64 bits; JSON readers do not.
 _MAX_JSON_INTEGER = 2**63
+# A table has at least this much of each column, if its cells are not shorter.
+_READABLE_WIDTH = 12
 _TIME_TYPES = (dt.date, dt.time)
 
 
@@ -61,20 +63,54 @@ class Answer(AnswerRows, Protocol):
 
 
 def print_answer_table(answer: AnswerRows) -> int:
-    """Print rows as a table, repeating the headings if there are very many rows; return how many."""
+    """Print rows as a table, repeating the headings if there are very many rows; return how many.
+
+    If there are too many columns for the width, each row is a block with a line per column.
+    """
     headings = [plain(name) for name in answer.columns]
     rows = iter(answer)
     total = 0
+    is_table = True
     while page := [
         (tuple(map(_is_number, row)), list(map(_format_cell, row))) for row in islice(rows, _ROWS_PER_TABLE)
     ]:
-        numbers = [at for at in range(len(headings)) if all(is_number[at] for is_number, _ in page)]
         cells = [shown for _, shown in page]
-        click.echo(out.format_table(headings, cells, right=numbers, shrink=range(len(headings) - 1)))
+        is_table = is_table and _fits_table(headings, cells)
+        if is_table:
+            numbers = [at for at in range(len(headings)) if all(is_number[at] for is_number, _ in page)]
+            click.echo(out.format_table(headings, cells, right=numbers, shrink=range(len(headings) - 1)))
+        else:
+            for number, row in enumerate(cells, total + 1):
+                _print_block(number, headings, row)
         total += len(page)
     if not total:
         print_message("No rows.")
     return total
+
+
+def _fits_table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> bool:
+    """Whether a table has room for a readable part of every column."""
+    columns = zip(headings, *cells, strict=True)
+    needed = sum(len(out.GAP) + min(_READABLE_WIDTH, max(map(display_width, column))) for column in columns)
+    return needed <= out.terminal_width()
+
+
+def _print_block(number: int, headings: Sequence[str], row: Sequence[str]) -> None:
+    width = max(map(display_width, headings))
+    click.echo(("\n" if number > 1 else "") + out.format_heading(f"row {number:,}"))
+    for heading, cell in zip(headings, row, strict=True):
+        label = f"{out.GAP}{heading}{' ' * (width - display_width(heading))}{out.GAP}"
+        click.echo(out.wrap_text(cell, label) if cell else label.rstrip())
+
+
+def print_schema_table(rows: Iterable[Mapping[str, Any]], titles: Mapping[str, str]) -> None:
+    """Print the columns of tables, under the title of each table. The keys of a row are those of `sql --schema`."""
+    for table, columns in groupby(rows, key=lambda row: str(row["table"])):
+        title = out.wrap_text(f"{table}{out.GAP}{titles.get(table, '')}".rstrip(), indent=out.GAP)
+        click.echo(out.format_heading(table) + title.removeprefix(table))
+        for row in columns:
+            label = f"{out.GAP}{row['column']:<16}{row['type'] or '':<10}"
+            click.echo(out.wrap_text(row["comment"], label) if row["comment"] else label.rstrip())
 
 
 def print_answer_rows(answer: AnswerRows, output: str, file: IO[bytes] | None = None) -> int:

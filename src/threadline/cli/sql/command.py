@@ -22,6 +22,7 @@ from threadline.cli.sql.answers import (
     format_of,
     print_answer_rows,
     print_answer_table,
+    print_schema_table,
     query_index,
     write_answer,
 )
@@ -217,11 +218,10 @@ def _print_schema(output: str) -> int:
     if output != "table":
         out.print_rows(rows, output)
         return EXIT_OK
-    table, descriptions = "", table_descriptions()
-    for row in rows:
-        if row["table"] != table:
-            table = row["table"]
-            description = f": {descriptions[table]}" if table in descriptions else ""
-            click.echo(f"{out.format_heading(table)}  ({row['kind']}){description}")
-        click.echo(f"  {row['column']:<16}{row['type'] or '':<9}{row['comment'] or ''}".rstrip())
+    descriptions = table_descriptions()
+    titles = {
+        row["table"]: f"({row['kind']})" + (f": {descriptions[row['table']]}" if row["table"] in descriptions else "")
+        for row in rows
+    }
+    print_schema_table(rows, titles)
     return EXIT_OK

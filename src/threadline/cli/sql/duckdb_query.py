@@ -29,11 +29,15 @@ _MEMORY, _DISK = "512MB", "8GB"
 _MAX_ADDRESS_SPACE = 2 * 1024**3
 _ERROR_TOKEN = re.compile(r'at or near "(.+?)"|column "(.+?)" not|with name "?(.+?)"? does not exist')
 _SCHEMA_COMMAND = "threadline sql --schema"
+_SOURCE = "index"
 _Value = TypeVar("_Value")
 
 
 class DuckdbAnswer:
-    """The rows of a query as they come. Names in `columns` are unique. `schema_command` shows the tables."""
+    """The rows of a query as they come. Names in `columns` are unique.
+
+    Messages call the data `source`, and name `schema_command`, which shows the tables.
+    """
 
     def __init__(
         self,
@@ -42,7 +46,9 @@ class DuckdbAnswer:
         seconds: float,
         worker: Executor,
         schema_command: str,
+        source: str,
     ) -> None:
+        self._source = source
         self._schema_command = schema_command
         self._connection = connection
         self._query = query
@@ -88,7 +94,8 @@ class DuckdbAnswer:
         if len(statements) > 1:
             raise BadQuery("Write one statement, not several.")
         if statements[0].type not in {StatementType.SELECT, StatementType.EXPLAIN}:
-            raise BadQuery(f"The index is read-only ({statements[0].type.name}). Only SELECT statements are allowed.")
+            kind = statements[0].type.name
+            raise BadQuery(f"The {self._source} is read-only ({kind}). Only SELECT statements are allowed.")
 
     def _run(self, call: Callable[[], _Value]) -> _Value:
         """Run a call on a worker: DuckDB blocks everything until it is done, even Ctrl-C."""
@@ -121,7 +128,7 @@ class DuckdbAnswer:
         if kind.startswith("Out of Memory"):
             return f"The query needs too much memory ({message}). Select less."
         if kind.startswith("Permission"):
-            return f"Only the index can be read, not other files ({message})."
+            return f"Only the {self._source} can be read, not other files ({message})."
         token = _ERROR_TOKEN.search(message)
         at = error_position(self._query, next(filter(None, token.groups()))) if token is not None else ""
         hint = f" `{self._schema_command}` shows the tables." if kind in {"Catalog Error", "Binder Error"} else ""
@@ -160,8 +167,11 @@ def query_parquet(
     seconds: float,
     *,
     schema_command: str = _SCHEMA_COMMAND,
+    source: str = _SOURCE,
 ) -> Iterator[DuckdbAnswer]:
-    """Run a query in DuckDB, over tables in Parquet files. Messages name `schema_command`, which shows the tables.
+    """Run a query in DuckDB, over tables in Parquet files.
+
+    Messages call the data `source`, and name `schema_command`, which shows the tables.
 
     Raises:
         BadQuery: the query is invalid, not read-only, or takes too long or too much memory.
@@ -175,7 +185,7 @@ def query_parquet(
         ThreadPoolExecutor(1) as worker,
     ):
         try:
-            yield DuckdbAnswer(connection, query, seconds, worker, schema_command)
+            yield DuckdbAnswer(connection, query, seconds, worker, schema_command, source)
         finally:
             # Otherwise it would wait for rows that nobody reads.
             connection.interrupt()

@@ -13,7 +13,7 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.model.ledger import EXACT, Sum, share_of, sum_fields
 from threadline.model.places import SessionId
-from threadline.model.text import format_time, plain_decimal
+from threadline.model.text import count, format_time, plain_decimal
 from threadline.model.times import Moment, TimeRange, in_zone, parse_moment
 
 _RESOLUTION = timedelta(microseconds=1)
@@ -359,7 +359,7 @@ class Digest(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Digest({self.period.name!r}, {len(self.sessions)} sessions, {self.sum.amount or 0:.2f} USD)"
+        return f"Digest({self.period.name!r}, {count(len(self.sessions), 'session')}, {self.sum.amount or 0:.2f} USD)"
 
     @property
     def sessions(self) -> tuple[DigestSession, ...]:
