@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -91,12 +92,8 @@ def put_in_place(staged: Path, target: Path) -> None:
         BadQuery: the target is a folder, a device or a pipe.
         Error: it cannot be written.
     """
-    _check_target(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+    with _writing(target):
         files.copy_file(staged, target, overwrite=True)
-    except OSError as error:
-        raise _write_error(target, error) from None
 
 
 def write_output(target: Path, data: bytes) -> None:
@@ -106,23 +103,21 @@ def write_output(target: Path, data: bytes) -> None:
         BadQuery: the target is a folder, a device or a pipe.
         Error: it cannot be written.
     """
-    _check_target(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+    with _writing(target):
         files.write_output(target, data)
-    except OSError as error:
-        raise _write_error(target, error) from None
 
 
-def _check_target(target: Path) -> None:
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    """Check a target, create its folder, and report errors by its name, not that of the temporary file."""
     _reject_special_file(target)
     if target.is_dir():
         raise BadQuery(f"{str(target)!r} is a folder. Name a file.")
-
-
-def _write_error(target: Path, error: OSError) -> Error:
-    # Report the name of the target and not of the temporary file.
-    return Error(f"{str(target)!r} cannot be written: {error.strerror or error}.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise Error(f"{str(target)!r} cannot be written: {error.strerror or error}.") from None
 
 
 _UNSAFE_CHARACTERS = re.compile(r"[^0-9A-Za-z._-]+")
