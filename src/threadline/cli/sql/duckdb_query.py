@@ -45,6 +45,7 @@ class DuckdbAnswer:
         query: str,
         seconds: float,
         worker: Executor,
+        *,
         schema_command: str,
         source: str,
     ) -> None:
@@ -185,7 +186,7 @@ def query_parquet(
         ThreadPoolExecutor(1) as worker,
     ):
         try:
-            yield DuckdbAnswer(connection, query, seconds, worker, schema_command, source)
+            yield DuckdbAnswer(connection, query, seconds, worker, schema_command=schema_command, source=source)
         finally:
             # Otherwise it would wait for rows that nobody reads.
             connection.interrupt()

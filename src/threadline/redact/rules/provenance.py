@@ -442,7 +442,7 @@ def _selects_secret(program: str, arguments: list[str]) -> bool:
 
 
 def _cuts_name(program: str, arguments: list[str]) -> bool:
-    """Whether a search for a name prints only what follows it: `grep -oP 'password=\\K.*'`, `sed -n 's/^pw: //p'`."""
+    r"""Whether a search for a name prints only what follows it: `grep -oP 'password=\K.*'`, `sed -n 's/^pw: //p'`."""
     letters = "".join(argument for argument in arguments if re.fullmatch(r"-\w+", argument))
     pattern = next((argument for argument in arguments if not argument.startswith("-")), "")
     if program == "sed":
