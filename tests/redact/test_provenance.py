@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from random import Random
 
+import pytest
 from tests.profiles import share
 from tests.redact.planted import letters, password
 from tests.subtests import for_each
 
-from threadline.redact import SessionRedactor
+from threadline.redact import SessionRedactor, session
 from threadline.redact.rules.provenance import (
     analyze_command,
     asks_for_secret,
@@ -294,3 +295,41 @@ def test_time_is_linear() -> None:
             seconds.append(time.process_time() - started)
         assert seconds[1] < 20 * max(seconds[0], 0.01), part
         assert seconds[1] < 5, part
+
+
+@for_each("damaged", ({}, [], [{}], 5, None))
+def test_accepts_blocks_of_any_shape(damaged: object) -> None:
+    """The kind, name, id or input of a damaged block may be anything. The others are still understood."""
+    printing = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "pass show web/db"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": VALUE}
+    reading = {"type": "tool_use", "id": "toolu_2", "name": "Read", "input": {"file_path": "/run/secrets/db"}}
+    blocks = [block | {key: damaged} for block in (printing, reading, result) for key in block]
+    records = [
+        {"type": "assistant", "message": {"role": "assistant", "content": [*blocks, printing]}},
+        {"type": "user", "message": {"role": "user", "content": [result]}},
+    ]
+    redactor = SessionRedactor()
+    redactor.learn_all(records)
+    assert VALUE not in str(redactor.redact(records[1]))
+
+
+def test_remembers_calls_whose_results_come_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If there are too many calls to remember, the oldest are forgotten, not all."""
+    monkeypatch.setattr(session, "_MAX_COMMANDS", 3)
+    calls = [
+        {"type": "tool_use", "id": f"toolu_{at}", "name": "Bash", "input": {"command": "pass show web/db"}}
+        for at in range(4)
+    ]
+    records = [
+        {"type": "assistant", "message": {"role": "assistant", "content": calls}},
+        {
+            "type": "user",
+            "message": {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "toolu_2", "content": "plum"}],
+            },
+        },
+    ]
+    redactor = SessionRedactor()
+    redactor.learn_all(records)
+    assert "plum" not in str(redactor.redact(records[1]))

@@ -333,7 +333,7 @@ class ConversationContext:
         return [match for before, leaves in pairs for after in leaves for match in _find_across(before, after)]
 
     def _read_block(self, record: dict[str, Any], block: dict[str, Any], path: tuple[str | int, ...]) -> list[Match]:
-        kind = block.get("type")
+        kind = str(block.get("type"))  # of a damaged block, it may be anything
         if kind in {"tool_use", "server_tool_use", "mcp_tool_use"}:
             self._note_call(block)
         elif kind in {"tool_result", "mcp_tool_result"}:
@@ -361,13 +361,13 @@ class ConversationContext:
             call = ("command", command)
         elif shell in self._background:
             call = self._background[shell]
-        elif path and block.get("name") not in {"Write", "Edit", "MultiEdit"} and provenance.classify_file(path):
+        elif path and str(block.get("name")) not in {"Write", "Edit", "MultiEdit"} and provenance.classify_file(path):
             call = ("file", path)
         elif "questions" in arguments or "question" in arguments:
             call = ("question", "")
         if call[0]:
             if len(self._calls) >= _MAX_COMMANDS:
-                self._calls.clear()
+                del self._calls[next(iter(self._calls))]  # the oldest: the results of the others may still come
             self._calls[block["id"]] = call
 
     def _read_result(self, record: dict[str, Any], call_id: str, path: tuple[str | int, ...]) -> list[Match]:

@@ -422,12 +422,10 @@ _INTERPRETERS = word_set("python python3 python2 node ruby perl deno bun elixir 
 
 def _selects_secret(program: str, arguments: list[str]) -> bool:
     """Whether a command prints a value that its arguments name."""
-    if program == "printenv":
-        return any(map(is_secret_variable, arguments))
+    if program in _DATABASE_CLIENTS or program == "printenv":
+        return any(map(is_secret_variable if program == "printenv" else _selects_secret_row, arguments))
     if program in {"terraform", "tofu", "terragrunt"} and arguments[:1] == ["output"]:
         return any(_has_secret_word(argument) for argument in arguments[1:] if not argument.startswith("-"))
-    if program in _DATABASE_CLIENTS:
-        return any(map(_selects_secret_row, arguments))
     words = [argument for argument in arguments if not argument.startswith("-")]
     if program in _STORE_CLIENTS:
         verb = next((at for at, word in enumerate(words) if word.lower() in {"get", "hget", "getex", "mget"}), -1)
@@ -436,13 +434,13 @@ def _selects_secret(program: str, arguments: list[str]) -> bool:
         return any("jsonpath" in argument and _JSON_PATH_END.search(argument) for argument in arguments) and any(
             _has_secret_word(match[1]) for argument in arguments for match in _JSON_PATH_END.finditer(argument)
         )
-    if program in {"grep", "rg", "sed"} and _names_secret(arguments):
-        return _cuts_name(program, arguments)
+    if program in {"grep", "rg", "sed"}:
+        return _names_secret(arguments) and _cuts_name(program, arguments)
     return program in {"jq", "yq", "xq", "dasel"} and any(map(_selects_secret_field, arguments))
 
 
 def _cuts_name(program: str, arguments: list[str]) -> bool:
-    r"""Whether a search for a name prints only what follows it: `grep -oP 'password=\K.*'`, `sed -n 's/^pw: //p'`."""
+    """Whether a search for a name prints only what follows it: `sed -n 's/^password: //p' app.yml`."""
     letters = "".join(argument for argument in arguments if re.fullmatch(r"-\w+", argument))
     pattern = next((argument for argument in arguments if not argument.startswith("-")), "")
     if program == "sed":
