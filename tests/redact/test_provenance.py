@@ -10,7 +10,7 @@ from tests.profiles import share
 from tests.redact.planted import letters, password
 from tests.subtests import for_each
 
-from threadline.redact import SessionRedactor, session
+from threadline.redact import SessionRedactor
 from threadline.redact.rules.provenance import (
     analyze_command,
     asks_for_secret,
@@ -315,7 +315,7 @@ def test_accepts_blocks_of_any_shape(damaged: object) -> None:
 
 def test_remembers_calls_whose_results_come_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """If there are too many calls to remember, the oldest are forgotten, not all."""
-    monkeypatch.setattr(session, "_MAX_COMMANDS", 3)
+    monkeypatch.setattr("threadline.redact.session._MAX_COMMANDS", 3)
     calls = [
         {"type": "tool_use", "id": f"toolu_{at}", "name": "Bash", "input": {"command": "pass show web/db"}}
         for at in range(4)

@@ -12,7 +12,6 @@ from tests.transcripts import SESSION
 from tests.web.client import API_TOKEN, HOST, NAME, PORT, Client
 
 from threadline.web import guard
-from threadline.web.response import CACHED_ASSET
 
 _PAGE = f"/session/{SESSION}"
 _CONTENT = ("pixel", "shelf", "work", SESSION)
@@ -240,7 +239,7 @@ def test_browsers_keep_only_scripts_and_styles(client: Client) -> None:
     asset = re.search(r'src="(/assets/[0-9a-f]+/page\.js)"', page.text)
     assert asset is not None
     answer = client.get(asset[1])
-    assert answer.headers.get_list("cache-control") == [CACHED_ASSET]
+    assert answer.headers.get_list("cache-control") == ["private, max-age=31536000, immutable"]
     for name, value in guard.HEADERS:
         assert name == "cache-control" or answer.headers[name] == value
     assert client.get("/assets/page.js").headers["cache-control"] == "no-store"

@@ -12,8 +12,6 @@ from tests.web.client import Client
 
 from threadline.cli.commands import run
 from threadline.export import ExportResult, export_sessions
-from threadline.export.redaction_settings import user_settings_file
-from threadline.web.session import share
 
 SECRET = "sk-ant-api03-" + "Zk3Qp9Wm4Tx7Lc2V" * 5 + "-AAAAAA"
 PAGE = f"/session/{SESSION}"
@@ -87,7 +85,7 @@ def test_more_words_can_be_hidden(leaky: Client) -> None:
 def test_words_added_to_the_settings_are_hidden_at_once(leaky: Client) -> None:
     """An export that was made before is not used again, and the level of the settings applies."""
     assert "shelf" in leaky.get(f"{PAGE}/markdown").text
-    settings = user_settings_file()
+    settings = Path.home() / ".config" / "threadline" / "redaction.toml"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text('words = ["shelf"]\n')
     assert "shelf" not in leaky.get(f"{PAGE}/markdown").text
@@ -107,7 +105,7 @@ def exports(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         exported.extend(mains)
         return export_sessions(mains, *args, **keywords)
 
-    monkeypatch.setattr(share, "export_sessions", export)
+    monkeypatch.setattr("threadline.web.session.share.export_sessions", export)
     return exported
 
 

@@ -18,7 +18,7 @@ import hashlib
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -536,6 +536,15 @@ def _find_by_content(name: str, archive: Archive) -> Path | None:
     if not archive.is_indexed:
         return None
     return archive.open_index().find_transcript_naming(name)
+
+
+def file_state(path: Path) -> Hashable:
+    """Identify the content of a file by its size, times and inode; a missing file by its path."""
+    try:
+        status = path.stat()
+    except OSError:
+        return str(path)
+    return str(path), status.st_size, status.st_mtime_ns, status.st_ino, change_time_ns(status)
 
 
 def _fingerprint(place: SessionPlace) -> tuple[str, int] | None:

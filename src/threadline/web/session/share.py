@@ -27,7 +27,6 @@ from threadline.export import (
     make_staging_folder,
     safe_name,
 )
-from threadline.find import change_time_ns
 from threadline.json_values import encode_json
 from threadline.model.text import count, format_size
 from threadline.redact import Level, Settings
@@ -35,6 +34,7 @@ from threadline.render import AgentDetail, Detail, View, entry_to_markdown, sess
 from threadline.render.html import Column, el, icon, join, render_table
 from threadline.web.request import Download, Fragment, Page, PageResult, PlainText
 from threadline.web.session.view import parse_view
+from threadline.web.session_cache import file_state
 from threadline.web.urls import carried_inputs, entry_anchor
 
 if TYPE_CHECKING:
@@ -216,15 +216,7 @@ def _export_state(request: PageRequest) -> Hashable:
     sharing = archive.transcripts_sharing([str(file.path) for file in files if file.is_lines]) or ()
     links = archive.links()
     paths = (*(file.path for file in files), *map(Path, sharing))
-    return tuple(map(_file_state, paths)), tuple(links.summaries), tuple(links.owners.items())
-
-
-def _file_state(path: Path) -> Hashable:
-    try:
-        status = path.stat()
-    except OSError:
-        return str(path)
-    return str(path), status.st_size, status.st_mtime_ns, status.st_ino, change_time_ns(status)
+    return tuple(map(file_state, paths)), tuple(links.summaries), tuple(links.owners.items())
 
 
 def _export(request: PageRequest, choice: ShareChoice, settings: Settings) -> SharedFile:
