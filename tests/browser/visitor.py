@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, WebError
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, WebError, expect
 from tests.browser.server import Server
 
 TIMEOUT_MS = 20_000
 """The timeout of every wait. Only a failing test waits that long."""
+expect.set_options(timeout=TIMEOUT_MS)  # pages are slow beside other tests; `bench/page.py` measures them
 
 
 @dataclass

@@ -31,7 +31,7 @@ from threadline.errors import Missing, Unreadable
 from threadline.find import homes
 from threadline.web import ArchivePool, Live
 from threadline.web import serve as run_server
-from threadline.web.server import _Server
+from threadline.web import server as web_server
 
 
 @contextmanager
@@ -290,7 +290,7 @@ def test_reports_a_missing_home(tmp_path: Path) -> None:
 def test_signal_does_not_wait_for_a_lock_of_the_interrupted_thread() -> None:
     """Ctrl-C may arrive while the server's thread notes a new listener. The handler runs in that same thread."""
     live = Live([])
-    server = _Server(uvicorn.Config("none"), live.stop, lambda: None)
+    server = web_server._Server(uvicorn.Config("none"), live.stop, lambda: None)
 
     def interrupt() -> None:
         with live._lock:
