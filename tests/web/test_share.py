@@ -132,6 +132,17 @@ def test_a_file_is_exported_once(leaky: Client, exports: list[Path]) -> None:
     assert len(exports) == 1
 
 
+def test_a_file_is_exported_once_in_the_zone_of_the_machine(
+    leaky: Client, exports: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each request has an object of its own for the machine's zone. The file is the same, but not in another zone."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert _share(leaky) == _share(leaky, "format=md&tz=Asia/Tokyo")
+    assert len(exports) == 1
+    _share(leaky, "format=md&tz=Europe/Berlin")
+    assert len(exports) == 2
+
+
 @pytest.mark.parametrize("change", ["session", "agent", "settings"])
 def test_a_file_is_exported_again_after_a_change(
     leaky: Client, exports: list[Path], change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Hashable
+from datetime import UTC
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from threadline.export import (
 )
 from threadline.json_values import encode_json
 from threadline.model.text import count, format_size
+from threadline.model.times import zone_name
 from threadline.redact import Level, Settings
 from threadline.render import AgentDetail, Detail, View, entry_to_markdown, session_to_markdown, shorten, visible
 from threadline.render.html import Column, el, icon, join, render_table
@@ -196,11 +198,13 @@ def export_choice(request: PageRequest, choice: ShareChoice) -> SharedFile:
         Missing: the format needs something that is not installed.
     """
     settings = load_settings(choice.hide, level=choice.level)
+    zone = choice.view.zone  # two objects for the machine's zone are not equal, their names are
     return request.pool.cached(
         request.archive,
         "share",
         lambda: _export(request, choice, settings),
-        choice,
+        replace(choice, view=replace(choice.view, zone=UTC)),
+        zone_name(zone),
         state=(_export_state(request), encode_json(settings)),
         most=_MAX_FILES,
     )
