@@ -235,6 +235,7 @@ def test_redacts_people_and_machines(text: str, redacted: str) -> None:
         "mkdir -p src2/a1; docker run -p 8080:80 x1; ssh -p 2222 box; pass=3 of 4; set_password(value); cp -a dir1 x",
         "Unexpected token 'export'; argument 'password' of set_password('name'); default = 3; a password manager",
         '- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef: x1\nvariable "db_password" {\n  type = string\n}',
+        "backgrounds p:orange/p:blue/p:blue unchanged; src/p:main; pip://p/p:stable",
         "primary_key=id, keyboard: qwerty, monkey=1, foreign key: user_id, cache_key: f'{a}:{b}'",
     ],
 )

@@ -11,7 +11,7 @@ from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, wri
 from tests.web.client import Client
 
 from threadline.cli.commands import run
-from threadline.export import ExportResult, export_sessions
+from threadline.export import ExportResult, UnsafeExport, export_sessions
 
 SECRET = "sk-ant-api03-" + "Zk3Qp9Wm4Tx7Lc2V" * 5 + "-AAAAAA"
 PAGE = f"/session/{SESSION}"
@@ -80,6 +80,23 @@ def test_more_words_can_be_hidden(leaky: Client) -> None:
     page = leaky.get(f"{PAGE}/share?format=md&hide=shelf,zebra&preview=1").text
     assert "Sort the shelf" not in page.partition("share-preview")[2]
     assert "does not contain zebra" in page
+
+
+def test_a_file_that_is_not_safe_is_refused_with_its_reason(leaky: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says what would remain, and what can be done on this page."""
+
+    def refuse(*_arguments: object, **_options: object) -> ExportResult:
+        raise UnsafeExport("Nothing was written, because 1 secret or name would remain in x.html (password 1).")
+
+    monkeypatch.setattr("threadline.web.session.share.export_sessions", refuse)
+    for query in ("part=preview", "preview=1"):
+        answer = leaky.get(f"{PAGE}/share?{query}")
+        assert answer.status_code == 200
+        assert "would remain in x.html (password 1). Hide more words" in answer.text
+        assert "--hide" not in answer.text
+    for path in ("share.json?preview=1", "share/file?format=md", "markdown"):
+        answer = leaky.get(f"{PAGE}/{path}")
+        assert (answer.status_code, "would remain" in answer.text) == (400, True), path
 
 
 def test_words_added_to_the_settings_are_hidden_at_once(leaky: Client) -> None:

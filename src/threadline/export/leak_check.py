@@ -48,7 +48,20 @@ _OVERLAP = 1 << 14
 
 
 class UnsafeExport(Error):
-    """A finished file still contains something that must not be shared. Nothing was written."""
+    """A finished file still contains something that must not be shared. Nothing was written.
+
+    `reason` is the first sentence of its message, which then says what the options of the command can do.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.reason} Hide them with --hide WORD, leave parts out (--tools none, --from, --to), or export without"
+            " redaction (--no-redact)."
+        )
 
 
 def raise_if_unsafe(leftovers: list[Finding]) -> None:
@@ -66,10 +79,7 @@ def raise_if_unsafe(leftovers: list[Finding]) -> None:
     places = sorted({finding.place for finding in leftovers})
     where = ", ".join(places[:3]) + (f" and {len(places) - 3:,} more" if len(places) > 3 else "")  # noqa: PLR2004 - a few
     secrets = count(sum(counts.values()), "secret or name", "secrets or names")
-    raise UnsafeExport(
-        f"Nothing was written, because {secrets} would remain in {where} ({kinds}). Hide them with --hide WORD, leave"
-        " parts out (--tools none, --from, --to), or export without redaction (--no-redact)."
-    )
+    raise UnsafeExport(f"Nothing was written, because {secrets} would remain in {where} ({kinds}).")
 
 
 def find_leftovers(redactor: Redactor, form: str, text: str, place: str) -> list[Finding]:

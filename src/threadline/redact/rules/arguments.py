@@ -228,6 +228,8 @@ _ADD_USER = rb"(?:bbitmqctl(?:[ \t]+-\S+)* (?:add_user|authenticate_user)|ba-too
 )
 _BCRYPT = rb"bcrypt\w{0,12}[.:]{1,2}(?:hash|hashpw|hashsync|compare|comparesync|checkpw|hashpassword)\([bn]?" + _QUOTED
 _PGP_SYM = rb"pgp_sym_(?:en|de)crypt\w{0,8}\([^()\n]{1,200}?,[ \t]{0,4}\\*'([^\s'\\]{4,128})\\*'"
+# An argument of its own: `p:orange/p:blue` are colours.
+_SLASH_P = rb"p:(?:(?<=[\s\"'`(]/p:)|(?<=\\[nrt]/p:)|(?<=\A/p:))\\*[\"']?([^\s\"'\\]{4,128})"
 _WORD_PATTERNS = tuple(
     (words, compile_lazily(pattern))
     for words, pattern in (
@@ -237,7 +239,7 @@ _WORD_PATTERNS = tuple(
         (prefilter.EXPECT, _EXPECT),
         ((prefilter.NET_USER,), _NET_USER),
         ((prefilter.NET_USE,), _NET_USE),
-        ((prefilter.SLASH_P,), rb"p:\\*[\"']?([^\s\"'\\]{4,128})"),
+        ((prefilter.SLASH_P,), _SLASH_P),
         (prefilter.ADD_USER, _ADD_USER),
         ((prefilter.FROM_LITERAL,), rb"-literal[= ]\\*[\"']?[\w.-]{1,80}=" + _WORD),
         ((prefilter.PGP_SYM,), _PGP_SYM),

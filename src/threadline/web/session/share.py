@@ -22,6 +22,7 @@ from threadline.errors import BadQuery
 from threadline.export import (
     ExportFormat,
     ExportOptions,
+    UnsafeExport,
     export_sessions,
     list_session_files,
     load_settings,
@@ -102,6 +103,10 @@ class SharedFile(Struct, frozen=True):
         return hashlib.sha256(self.content).hexdigest()[:32]
 
 
+class RefusedFile(BadQuery):
+    """The file would still contain something that must not be shared."""
+
+
 def share_page(request: PageRequest) -> PageResult:
     """The form, and the preview: what is redacted, and how the result begins.
 
@@ -112,10 +117,9 @@ def share_page(request: PageRequest) -> PageResult:
     session = request.session()
     choice = parse_choice(request)
     if request.text("part") == "preview":
-        exported = export_choice(request, choice)
-        return Fragment("Preview", "sharing", _preview(request, choice, exported), _file_data(exported), is_bare=True)
-    file = export_choice(request, choice) if request.flag("preview") else None
-    if file is None and not request.wants_data:
+        return Fragment("Preview", "sharing", *_preview_file(request, choice), is_bare=True)
+    preview, file_data = _preview_file(request, choice) if request.flag("preview") else (None, {})
+    if preview is None and not request.wants_data:
         request.pool.compute_ahead(lambda archive: export_choice(replace(request, archive=archive), choice))
     title = shorten(session.session.title.text, 120) or "Back to the session"
     main = join(
@@ -127,12 +131,10 @@ def share_page(request: PageRequest) -> PageResult:
                 class_="head",
             ),
             _form(request, choice, max((turn.number for turn in session.session.turns), default=0)),
-            _preview(request, choice, file) if file is not None else _preview_fold(request),
+            preview or _preview_fold(request),
         )
     )
-    data: dict[str, Any] = {"format": choice.form, "level": choice.level, "scope": _scope(request)}
-    if file is not None:
-        data |= _file_data(file)
+    data = {"format": choice.form, "level": choice.level, "scope": _scope(request), **file_data}
     return Page(f"Share · {shorten(title, 80)}", "sharing", main, data)
 
 
@@ -148,6 +150,17 @@ def share_file_page(request: PageRequest) -> PageResult:
         raise BadQuery("The session has changed since the preview. Go back and look at the new preview.")
     media_type = _FORMATS[choice.form][1]
     return Download(file.name, file.content, media_type, _file_data(file))
+
+
+def _preview_file(request: PageRequest, choice: ShareChoice) -> tuple[Markup, dict[str, Any]]:
+    """The preview of the file and its data, or why there is no file."""
+    try:
+        file = export_choice(request, choice)
+    except RefusedFile as error:
+        if request.wants_data:
+            raise
+        return el("p", visible(str(error)), class_="refused", role="alert"), {}
+    return _preview(request, choice, file), _file_data(file)
 
 
 def _file_data(file: SharedFile) -> dict[str, Any]:
@@ -193,7 +206,7 @@ def export_choice(request: PageRequest, choice: ShareChoice) -> SharedFile:
     """Export what was chosen, with redaction and the final check.
 
     Raises:
-        UnsafeExport: the file would still contain something that must not be shared.
+        RefusedFile: it would still contain something that must not be shared.
         NotFound: there are no such turns, or no such entry.
         Missing: the format needs something that is not installed.
     """
@@ -227,14 +240,17 @@ def _export(request: PageRequest, choice: ShareChoice, settings: Settings) -> Sh
     archive, session = request.archive, request.session()
     options = ExportOptions(choice.form, choice.view, settings, entry=choice.entry)
     with make_staging_folder() as folder:
-        result = export_sessions(
-            [session.path],
-            options,
-            Path(folder),
-            homes=archive.homes,
-            links=archive.links(),
-            sharing=archive.transcripts_sharing,
-        )
+        try:
+            result = export_sessions(
+                [session.path],
+                options,
+                Path(folder),
+                homes=archive.homes,
+                links=archive.links(),
+                sharing=archive.transcripts_sharing,
+            )
+        except UnsafeExport as error:
+            raise RefusedFile(f"{error.reason} Hide more words, share fewer turns, or use another format.") from None
         content = result.files[0].path.read_bytes()
     name = f"{safe_name(str(session.session.id or session.path.stem))}.{choice.form}"
     return SharedFile(name, content, result.hidden, result.unseen_words)
