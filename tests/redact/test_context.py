@@ -235,6 +235,8 @@ def test_redacts_people_and_machines(text: str, redacted: str) -> None:
         "mkdir -p src2/a1; docker run -p 8080:80 x1; ssh -p 2222 box; pass=3 of 4; set_password(value); cp -a dir1 x",
         "Unexpected token 'export'; argument 'password' of set_password('name'); default = 3; a password manager",
         '- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef: x1\nvariable "db_password" {\n  type = string\n}',
+        "mv scripts/tail.sh /home/U… && ls /home/Us…",
+        "`reader.go:203-207`\nreq_011DkQm4Zt7Rw2Xc9Lb5VnHs\nsee `StartedAt`\ntoolu_017gWf2Jr8KpYd4Mq6TzBx3C",
         "backgrounds p:orange/p:blue/p:blue unchanged; src/p:main; pip://p/p:stable",
         "primary_key=id, keyboard: qwerty, monkey=1, foreign key: user_id, cache_key: f'{a}:{b}'",
     ],

@@ -53,6 +53,8 @@ _PUBLIC = compile_lazily(
     r"|AAAA[BCE][23]N|AAAAE2Vj|AAAAGn|MI[IGH][A-Za-z0-9]|iVBORw0K|R0lGOD|/9j/|UEsDB|JVBERi|d09G[RM]|AAEAAA|H4sI"
     r"|data:|[A-Z]{1,5}_k[gw]DO|MD[A-Z0-9]{2}O?|Qm[1-9A-HJ-NP-Za-km-z]{44}\Z|baf[ky][a-z2-7]{20}|0x[0-9a-fA-F]{40}\Z|ey[JI]|v[0-9]+[._-]"
 )
+# A word that ends a line with a backtick is joined to the next line, as in PowerShell: there may be an id of Claude.
+_CLAUDE_ID_END = compile_lazily(r"(?:toolu|msg|req)_01[0-9A-Za-z]{22}\Z")
 # What a random value follows if it is a digest, a fingerprint, encoded data, an anchor, or part of a path or name.
 _BEFORE_PUBLIC = compile_lazily(
     rb"(?i:(?:sha[0-9]{1,3}|md5|h1|integrity|checksum|digest|fingerprint|etag|hash|base64|revision|commit|blob|tree"
@@ -106,7 +108,7 @@ def is_random_run(run: bytes) -> bool:
     if _MAY_BE_RANDOM.match(run) is None:
         return False
     value = run.decode("latin-1")
-    if _PUBLIC.match(value):
+    if _PUBLIC.match(value) or _CLAUDE_ID_END.search(value):
         return False
     if (prefixed := _PREFIXED.match(value)) is not None:
         value = prefixed[1].replace("_", "")

@@ -260,6 +260,8 @@ _WORD_NAMES = word_set(
     " pat pearl penny poppy ray red reed rich river robin rose ruby rusty sage sandy scarlet scout serenity sky spike"
     " star sterling summer sunny tiger trip violet ward wolf wood woody"
 )
+# The beginning of `user` before an ellipsis, where a line was cut. Characters that are not ASCII are question marks.
+_CUT_USER = compile_lazily(rb"(?i)us?e?\?")
 GENERIC_USER_NAMES = _COMMON_ACCOUNTS | _WORD_NAMES
 """Account names that are not redacted in every text: common accounts, and words."""
 # Words that are also first names. Their home directories may belong to a person.
@@ -276,6 +278,8 @@ def _find_homes(view: bytes, *, strict: bool) -> Iterator[Span]:
         for match in pattern.finditer(view):
             name = match[1].rstrip(b".- ")
             if not name or (not strict and name.decode("latin-1").lower() in _GENERIC_HOMES):
+                continue
+            if _CUT_USER.match(view, match.start(1)):
                 continue
             start = _path_start(view, match.start())
             if start is not None:
