@@ -156,8 +156,9 @@ while number < 2_000_000:
             file.write(b'{"type":"user","number":%d,"text":"%s"}\\n' % (number, b"word " * (number % 40)))
             number += 1
 """
+# The pauses differ: some are shorter than reading the file takes, and some longer, also on a busy machine.
 REPLACE = """
-import os, sys
+import os, sys, time
 path, number = sys.argv[1], 0
 print("begun", flush=True)
 while number < 2000:
@@ -165,6 +166,7 @@ while number < 2000:
     with open(path + ".tmp", "wb") as file:
         file.write(b'{"number":%d}\\n' % number * 100_000)
     os.replace(path + ".tmp", path)
+    time.sleep(number % 8 * 0.02)
 """
 
 
