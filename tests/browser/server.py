@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -86,7 +86,7 @@ def _read_address(process: subprocess.Popen[bytes], errors: Path) -> str:
     output = b""
     deadline = time.monotonic() + MAX_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        if select.select([process.stdout], [], [], 0.2)[0]:
+        if wait([process.stdout.fileno()], 0.2):
             output += os.read(process.stdout.fileno(), 65536)
         try:
             info = json.loads(output)

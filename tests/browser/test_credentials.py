@@ -9,7 +9,6 @@ import http.server
 import json
 import os
 import re
-import select
 import shutil
 import socket
 import socketserver
@@ -21,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -356,7 +356,8 @@ def _forward_port(target: int) -> Iterator[int]:
         def handle(self) -> None:
             with socket.create_connection(("127.0.0.1", target)) as far, suppress(OSError):
                 while True:
-                    for source in select.select([self.request, far], [], [])[0]:
+                    ready = wait([self.request, far])
+                    for source in filter(ready.__contains__, (self.request, far)):
                         chunk = source.recv(65536)
                         if not chunk:
                             return

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from datetime import UTC, datetime
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -548,13 +549,12 @@ def test_hostile_text_gives_valid_documents(cli: CliRunner, tmp_path: Path, comm
 def run_in_terminal(*arguments: str, env: dict[str, str]) -> str:
     """What the command writes to a terminal of 100 columns."""
     import pty  # noqa: PLC0415 - not on every system
-    import select  # noqa: PLC0415 - the same
 
     pid, descriptor = pty.fork()
     if pid == 0:  # pragma: no cover - the child is the command
         os.execve(COMMAND[0], [*COMMAND, *arguments], {**subprocess_environment(), "COLUMNS": "100", **env})  # noqa: S606 - our own
     output = b""
-    while select.select([descriptor], [], [], 60)[0]:
+    while wait([descriptor], 60):
         try:
             data = os.read(descriptor, 65536)
         except OSError:  # Linux says so when the child is gone

@@ -6,12 +6,12 @@ import json
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -208,7 +208,7 @@ class PseudoTerminal:
         """Read until this text appears, or until the process has closed the terminal."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and (until is None or until not in self.output):
-            if not select.select([self.master], [], [], 0.1)[0]:
+            if not wait([self.master], 0.1):
                 continue
             try:
                 data = os.read(self.master, 65536)

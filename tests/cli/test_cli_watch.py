@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class WatchProcess:
         """The next lines, once they are printed."""
         deadline = time.monotonic() + 30
         while self._rest.count(b"\n") < count and time.monotonic() < deadline:
-            if select.select([self.out], [], [], 0.1)[0]:
+            if wait([self.out.fileno()], 0.1):
                 self._rest += os.read(self.out.fileno(), 1 << 16)
         *complete, self._rest = self._rest.split(b"\n")
         assert len(complete) == count

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import shutil
 import signal
 import socket
@@ -14,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.connection import wait
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -73,7 +73,7 @@ def _read_until(terminal: int, pattern: bytes) -> bytes:
     output, deadline = b"", time.monotonic() + 60
     while not re.search(pattern, output):
         assert time.monotonic() < deadline, output
-        if select.select([terminal], [], [], 0.5)[0]:
+        if wait([terminal], 0.5):
             output += os.read(terminal, 65536)
     return output
 
