@@ -19,6 +19,7 @@ from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
+from shutil import which
 from pkgutil import walk_packages
 from typing import Any
 from unittest.mock import patch
@@ -144,7 +145,8 @@ def _path_without(program: str) -> str:
     Instructions name the program where it is installed, which depends on the machine.
     """
     directories = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(directory for directory in directories if not Path(directory, program).exists())
+    # `which` looks over directories that this user may not enter.
+    return os.pathsep.join(directory for directory in directories if which(program, path=directory) is None)
 
 
 class _IsDatetime(type):
