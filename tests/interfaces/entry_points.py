@@ -19,8 +19,8 @@ from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from shutil import which
 from pkgutil import walk_packages
+from shutil import which
 from typing import Any
 from unittest.mock import patch
 
