@@ -190,20 +190,29 @@ def read_insights(
     from threadline.parallel import map_transcripts, relaxed_gc
 
     by_path = {str(session.main.path): session for session in sessions}
-    function = partial(_read_session, by_path, read_charges, rates, selection, limits, homes)
+    function = partial(
+        _read_session,
+        sessions=by_path,
+        read_charges=read_charges,
+        rates=rates,
+        selection=selection,
+        limits=limits,
+        homes=homes,
+    )
     with relaxed_gc():
         for transcript, insight in map_transcripts(function, [session.main for session in sessions], jobs=jobs):
             yield by_path[str(transcript.path)], insight
 
 
-def _read_session(  # noqa: PLR0917 - bound by `read_insights`, except for the last
+def _read_session(
+    main: Transcript,
+    *,
     sessions: Mapping[str, SessionFiles],
     read_charges: ChargeReader,
     rates: Rates,
     selection: CostFilter,
     limits: WasteLimits,
     homes: Sequence[Home],
-    main: Transcript,
 ) -> SessionInsight:
     from threadline.account import Ledger
     from threadline.insight import read_insight

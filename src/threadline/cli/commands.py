@@ -202,17 +202,26 @@ def _report_os_error(error: OSError) -> int:
 
 
 def _print_error(error: Error) -> int:
-    from threadline.cli.output import wrap_message  # noqa: PLC0415 - only errors need it
-
-    sys.stderr.write(f"{wrap_message(f'threadline: {error}')}\n")
-    return EXIT_FAILED
+    return _print_message(f"threadline: {error}")
 
 
 def _print_escaped_error(error: Error) -> int:
     """Print an error whose message may quote a file name or other text that could control a terminal."""
+    return _print_error(Error(_escape_lines(str(error))))
+
+
+def _print_message(text: str) -> int:
+    from threadline.cli.output import wrap_message  # noqa: PLC0415 - only errors need it
+
+    lines = "\n".join(map(wrap_message, text.split("\n")))
+    sys.stderr.write(f"{lines}\n")
+    return EXIT_FAILED
+
+
+def _escape_lines(text: str) -> str:
     from threadline.render import plain  # noqa: PLC0415 - only errors need it
 
-    return _print_error(Error("\n".join(map(plain, str(error).split("\n")))))
+    return "\n".join(map(plain, text.split("\n")))
 
 
 class LazyGroup(click.Group):
@@ -289,10 +298,12 @@ class CommandGroup(LazyGroup):
         """What to write after `threadline` instead of an unknown command, which may be a path or another tool's."""
         from shlex import quote  # noqa: PLC0415 - only a mistake needs it
 
-        path = os.path.expanduser(word)  # noqa: PTH111 - Path.expanduser raises if there is no such user
-        if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises if a parent folder cannot be entered
+        from threadline.cli.resolve import expand_path, is_file, is_folder  # noqa: PLC0415 - only a mistake needs it
+
+        path = expand_path(word)
+        if is_folder(path):
             return f"--home {quote(word)}"
-        if os.path.isfile(path):  # noqa: PTH113 - likewise
+        if is_file(path):
             return f"entries {quote(word)}"
         if word in _SYNONYMS:
             return _SYNONYMS[word]
@@ -315,16 +326,12 @@ def run_command_line(arguments: list[str]) -> int:
 
 
 def _print_click_error(error: click.ClickException) -> int:
-    from threadline.cli.output import wrap_message  # noqa: PLC0415 - only errors need it
-    from threadline.render import plain  # noqa: PLC0415 - likewise
-
     message = io.StringIO()
     error.show(message)
     text = message.getvalue().rstrip("\n")
     if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "session":
         text += " Use the start of a session id, or `last` for the newest session."
-    click.echo("\n".join(wrap_message(plain(line)) for line in text.splitlines()), err=True)
-    return EXIT_FAILED
+    return _print_message(_escape_lines(text))
 
 
 _EPILOG = """

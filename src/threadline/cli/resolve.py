@@ -151,6 +151,11 @@ def is_file(path: str | Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises if a parent folder cannot be entered
 
 
+def is_folder(path: str | Path) -> bool:
+    """Whether there is such a folder; False if that cannot be determined."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises if a parent folder cannot be entered
+
+
 def find_at_path(path: str) -> Found:
     """Everything at a path: a transcript, a folder or a home.
 
@@ -201,7 +206,7 @@ def transcript_path(name: str) -> Path | None:
     if is_file(path):
         _check_is_transcript(path)
         return path
-    if name.startswith(("/", "~", ".")) and os.path.isdir(path):  # noqa: PTH112 - Path.is_dir may raise
+    if name.startswith(("/", "~", ".")) and is_folder(path):
         raise BadQuery(f"{name!r} is a folder. Name a transcript, the start of a session id, or `last`.")
     return path if path.suffix == ".jsonl" else None
 

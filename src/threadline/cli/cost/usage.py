@@ -368,7 +368,7 @@ def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selec
         found=archive.found if "session" in options.keys and options.output in _OUTPUTS_WITH_NOTES else (),
     )
     if options.mode == "both":
-        from threadline.cli.cost.usage_reported import filter_reported  # noqa: PLC0415 - loads worker processes
+        from threadline.cli.cost.usage_reported import filter_reported  # noqa: PLC0415 - only --mode needs it
 
         reported = filter_reported(archive.found, ledger, selected, criteria, zone=options.zone, jobs=options.jobs)
         return replace(report, reported=reported, is_part=criteria != ChargeFilter())
@@ -458,7 +458,7 @@ def _session_titles(archive: Archive, sessions: Collection[str]) -> dict[str, st
 
 def _print_reported(options: UsageOptions, archive: Archive, ledger: Ledger, selected: Ledger) -> int:
     """Print the costs that Claude Code reports."""
-    from threadline.cli.cost import usage_reported  # noqa: PLC0415 - loads worker processes
+    from threadline.cli.cost import usage_reported  # noqa: PLC0415 - it imports this module
 
     reported = usage_reported.filter_reported(
         archive.found, ledger, selected, options.criteria, zone=options.zone, jobs=options.jobs

@@ -298,7 +298,7 @@ def _footer(usage_report: UsageReport, width: int, dropped: Sequence[str]) -> It
     digest = usage_report.ledger.price_digest[:_DIGEST_LENGTH]
     yield from wrap_note(f"Prices {digest}{more}: see threadline prices.", width)
     if usage_report.reported is not None:
-        from threadline.cli.cost.usage_reported import reported_notes  # noqa: PLC0415 - loads worker processes
+        from threadline.cli.cost.usage_reported import reported_notes  # noqa: PLC0415 - only --mode needs it
 
         yield ()
         yield from reported_notes(usage_report.reported, width)
