@@ -27,7 +27,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import generated
+from bench.homes import generate_home
 from bench.processes import run
 
 HERE = Path(__file__).parents[1]
@@ -121,10 +121,10 @@ class Contender:
 
     def command(self, *words: str, **variables: str) -> Measured:
         """Run a command once."""
-        ran = run([sys.executable, "-m", "threadline", *words], {**self.environment, **variables})
-        if ran.code not in {0, 1}:
-            sys.exit(f"{self.name}: threadline {' '.join(words)} failed: {ran.complaint[-400:]}")
-        return Measured(ran.seconds, ran.cpu)
+        result = run([sys.executable, "-m", "threadline", *words], {**self.environment, **variables})
+        if result.code not in {0, 1}:
+            sys.exit(f"{self.name}: threadline {' '.join(words)} failed: {result.stderr[-400:]}")
+        return Measured(result.seconds, result.cpu)
 
     def keep(self) -> Measured:
         """A first run of `keep` into a new folder."""
@@ -189,7 +189,7 @@ def main() -> int:
     parser.add_argument("--modules", action="store_true", help="count modules executed instead of measuring time")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        home = generated(2 if options.modules else options.megabytes)
+        home = generate_home(2 if options.modules else options.megabytes)
         contenders = [Contender("base", options.base.resolve(), home, Path(folder))]
         contenders.append(Contender("here", HERE, home, Path(folder)))
         if options.modules:

@@ -1,4 +1,4 @@
-"""Homes to measure on, made once and kept."""
+"""Homes to measure on, generated once and reused."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from uuid import UUID
 
 OUT = Path(__file__).parent / "out"
-GROWN = 50_000_000
+GROWING_SIZE = 50_000_000
 """The size of the transcript that lines are appended to."""
 
 
-def generated(megabytes: float) -> Path:
-    """A home of that size, with the sizes of real ones."""
+def generate_home(megabytes: float) -> Path:
+    """Generate a home of that size, with the size profile of real homes, unless it exists."""
     from tools.demo import write
 
     home = OUT / f"home-{megabytes:g}"
@@ -26,14 +26,14 @@ def generated(megabytes: float) -> Path:
 
 
 def transcripts(home: Path) -> list[Path]:
-    """The transcripts of a home."""
+    """Return the transcripts of a home."""
     return sorted((home / "projects").rglob("*.jsonl"))
 
 
-def writable(home: Path) -> tuple[Path, Path]:
-    """A home with the same transcripts that may be written to, and its largest, cut to 50 MB, to append lines to.
+def copy_home(home: Path) -> tuple[Path, Path]:
+    """Copy a home, and return the copy and its largest transcript, cut to 50 MB, to append lines to.
 
-    All others are links to the same files, and must stay as they are.
+    All other files are hard links to the originals and must not be changed.
     """
     copy = home.with_name(f"{home.name}-grown")
     if copy.exists():
@@ -42,12 +42,12 @@ def writable(home: Path) -> tuple[Path, Path]:
     largest = max(transcripts(copy), key=lambda path: path.stat().st_size)
     data = largest.read_bytes()
     largest.unlink()
-    largest.write_bytes(data[: data.rfind(b"\n", 0, GROWN) + 1])
+    largest.write_bytes(data[: data.rfind(b"\n", 0, GROWING_SIZE) + 1])
     return copy, largest
 
 
-class Growing:
-    """Lines appended to a transcript: a reply each, as the last one, with ids and words of its own."""
+class GrowingTranscript:
+    """A transcript to append replies to. Each repeats the last reply with ids and words of its own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,8 +58,8 @@ class Growing:
             rows = file.read().splitlines()
         self._row = next(row for line in reversed(rows) if (row := json.loads(line))["type"] == "assistant")
 
-    def grow(self) -> None:
-        """One more line."""
+    def append_line(self) -> None:
+        """Append one line."""
         self._count += 1
         row = json.loads(json.dumps(self._row))
         row["parentUuid"], row["uuid"] = row["uuid"], str(UUID(int=self._count + (os.getpid() << 64)))
@@ -69,12 +69,12 @@ class Growing:
         with self.path.open("ab") as file:
             file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
 
-    def cut_back(self) -> None:
-        """Take the lines away again."""
+    def truncate(self) -> None:
+        """Remove the appended lines."""
         os.truncate(self.path, self.size)
 
     def fork(self) -> Path:
-        """A transcript beside it with the same messages under the id of another session."""
+        """Write a transcript next to it with the same messages and another session id."""
         session = self.path.stem
         other = "f0" + session[2:]
         path = self.path.with_name(f"{other}.jsonl")

@@ -1,9 +1,9 @@
-"""What a keep takes on disk, and how fast it is, beside restic, borg and `tar | zstd -19`, on the same files.
+"""Compare the size and speed of the keep with restic, borg and `tar | zstd -19` on the same files.
 
-A home is brought from one of its days to the next, for the last ten; after each, every contender stores it once more.
-Whole processes, start-up included; the first run is done several times, in turn, and the best counts, as noise only
-adds. Sizes are the sums of the sizes of files. restic has its own settings, and once more its strongest compression;
-borg is told zstd at the same level as ours. Nothing is installed: what is not there is left out, with a line.
+A home grows day by day for its last ten days, and every tool stores it after each day. Times are of whole processes.
+The first run is repeated, the tools take turns, and the best round counts, because noise only adds. Sizes are sums of
+file sizes. restic runs with its defaults, and again with its strongest compression; borg uses zstd at our level. Tools
+that are not installed are skipped with a message.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.days import Days
-from bench.homes import OUT, Growing, generated, writable
-from bench.processes import Ran, machine, run
+from bench.homes import OUT, GrowingTranscript, copy_home, generate_home
+from bench.processes import ProcessResult, machine, run
 from bench.targets import Target, print_targets
 
 FOLDER = OUT / "keep"
 REAL = Path(__file__).parents[2] / "shared/corpus/home"
 ROUNDS = 3
 APPENDED = (1, 100)
-# What restic wants is a password; the repository is thrown away.
+# restic requires a password; the repository is deleted afterwards.
 SECRET = {"RESTIC_PASSWORD": "bench"}
 
 
 class Contender(NamedTuple):
-    """How something stores a home: what begins its repository, and what is run each day (numbered)."""
+    """A tool: the command that creates its repository, and the command for each (numbered) day."""
 
     name: str
     program: str
-    begin: Callable[[Path], list[str] | None]
+    create: Callable[[Path], list[str] | None]
     store: Callable[[Path, Path, int], list[str]]
-    is_whole: bool = False
-    """Whether it stores all of it anew each time; it is run on the first day and the last."""
+    stores_everything: bool = False
+    """Whether it stores everything again each time. It runs only on the first and the last day."""
 
     @property
-    def is_there(self) -> bool:
-        """Whether it can be run here."""
+    def is_installed(self) -> bool:
+        """Whether its program is installed."""
         return shutil.which(self.program) is not None
 
 
@@ -96,12 +96,12 @@ CONTENDERS = (
             str(home),
         ],
     ),
-    Contender("tar | zstd -19", "zstd", lambda _repository: None, _tar, is_whole=True),
+    Contender("tar | zstd -19", "zstd", lambda _repository: None, _tar, stores_everything=True),
 )
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Each contender has its caches in a folder of this measurement, and sees no other home."""
+    """Return variables that give each tool its own caches and hide other homes."""
     return {
         **SECRET,
         "HOME": str(folder),
@@ -116,171 +116,175 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def size_of(folder: Path) -> int:
-    """The sizes of all files below a folder."""
+    """Return the total size of the files below a folder."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
-def checked(ran: Ran, name: str) -> Ran:
-    """What was run, if it went well."""
-    if ran.code != 0:
-        sys.exit(f"{name} ended with {ran.code}: {(ran.complaint or ran.said)[-500:]}")
-    return ran
+def run_checked(name: str, command: list[str], folder: Path) -> ProcessResult:
+    """Run a command, and exit if it fails."""
+    result = run(command, environment(folder))
+    if result.code != 0:
+        sys.exit(f"{name} failed with {result.code}: {(result.stderr or result.stdout)[-500:]}")
+    return result
 
 
-def first(contender: Contender, home: Path, repository: Path) -> Ran:
-    """Store a home into a repository that is begun for it."""
+def store_first(contender: Contender, home: Path, repository: Path) -> ProcessResult:
+    """Store a home in a new repository."""
     folder = repository.parent
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    begin = contender.begin(repository)
-    if begin is not None:
-        checked(run(begin, environment(folder)), contender.name)
-    return again(contender, home, repository, 0)
+    create = contender.create(repository)
+    if create is not None:
+        run_checked(contender.name, create, folder)
+    return store_again(contender, home, repository, 0)
 
 
-def again(contender: Contender, home: Path, repository: Path, number: int) -> Ran:
-    """Store a home once more."""
-    words = contender.store(home, repository, number)
-    return checked(run(words, environment(repository.parent)), contender.name)
+def store_again(contender: Contender, home: Path, repository: Path, number: int) -> ProcessResult:
+    """Store a home again."""
+    return run_checked(contender.name, contender.store(home, repository, number), repository.parent)
 
 
 def measure(home: Path, rounds: int, contenders: list[Contender]) -> dict[str, Any]:
-    """First runs in turn, then ten days."""
+    """Measure first runs, in turn, then ten days."""
     days = Days(home, FOLDER / "home")
-    raw = days.begin()
+    raw = days.start()
     print(f"\n{home}: {raw / 1e6:,.1f} MB at first", flush=True)
-    places = {one.name: FOLDER / f"contender-{number}" / "repository" for number, one in enumerate(contenders)}
+    repositories = {
+        contender.name: FOLDER / f"contender-{number}" / "repository" for number, contender in enumerate(contenders)
+    }
     figures: dict[str, dict[str, Any]] = {}
     for turn in range(rounds):
         for contender in contenders:
-            if turn and contender.is_whole:  # minutes each, and nobody's target is its speed
+            if turn and contender.stores_everything:  # takes minutes, and its speed is not compared
                 continue
-            ran = first(contender, days.home, places[contender.name])
+            result = store_first(contender, days.home, repositories[contender.name])
             before = figures.get(contender.name)
-            if before is None or ran.seconds < before["seconds"]:
-                figures[contender.name] = {"seconds": ran.seconds, "cpu": ran.cpu, "peak": sum(ran.peaks)}
-            figures[contender.name]["first"] = size_of(places[contender.name])
+            if before is None or result.seconds < before["seconds"]:
+                figures[contender.name] = {
+                    "seconds": result.seconds,
+                    "cpu": result.cpu,
+                    "peak": sum(result.peaks),
+                }
+            figures[contender.name]["first"] = size_of(repositories[contender.name])
     steps: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     grown = raw
     for number, day in enumerate(days.days[1:], 1):
-        grown = days.go_on(day)
+        grown = days.advance(day)
         for contender in contenders:
-            if not contender.is_whole:
-                steps[contender.name].append(again(contender, days.home, places[contender.name], number).seconds)
+            if not contender.stores_everything:
+                step = store_again(contender, days.home, repositories[contender.name], number)
+                steps[contender.name].append(step.seconds)
     for contender in contenders:
-        if contender.is_whole:  # the last day alone
-            first(contender, days.home, places[contender.name])
-        told = figures[contender.name]
-        told["after"] = size_of(places[contender.name])
-        told["step"] = median(steps[contender.name]) if steps[contender.name] else None
-    packed(figures["threadline"], places["threadline"])
+        if contender.stores_everything:  # only the last day
+            store_first(contender, days.home, repositories[contender.name])
+        row = figures[contender.name]
+        row["after"] = size_of(repositories[contender.name])
+        row["step"] = median(steps[contender.name]) if steps[contender.name] else None
+    pack(figures["threadline"], repositories["threadline"])
     return {"home": str(home), "raw": raw, "grown": grown, "days": len(days.days) - 1, "contenders": figures}
 
 
-def packed(told: dict[str, Any], repository: Path) -> None:
-    """What the keep takes once it is packed; and that every byte of it is right."""
+def pack(row: dict[str, Any], repository: Path) -> None:
+    """Pack and verify the keep, and add its times and size."""
     for action in ("pack", "verify"):
-        ran = run(_threadline(action, "--keep", str(repository)), environment(repository.parent))
-        checked(ran, f"keep {action}")
-        told[action] = ran.seconds
-    told["packed"] = size_of(repository)
+        command = _threadline(action, "--keep", str(repository))
+        row[action] = run_checked(f"keep {action}", command, repository.parent).seconds
+    row["packed"] = size_of(repository)
 
 
-def show(found: dict[str, Any]) -> None:
+def print_home(report: dict[str, Any]) -> None:
     """Print the figures of one home."""
-    raw, grown = found["raw"], found["grown"]
-    print(f"{found['days']} days on: {grown / 1e6:,.1f} MB, {(grown - raw) / 1e6:,.1f} MB more")
-    heads = ("seconds", "CPU s", "MB/s", "peak MB", "MB", "% of raw", "MB then", "% of raw", "s a day")
+    raw, grown = report["raw"], report["grown"]
+    print(f"after {report['days']} days: {grown / 1e6:,.1f} MB, {(grown - raw) / 1e6:,.1f} MB more")
+    heads = ("seconds", "CPU s", "MB/s", "peak MB", "MB", "% of raw", "MB after", "% of raw", "s/day")
     print(f"  {'':<16}" + "".join(f"{head:>9}" for head in heads))
-    for name, told in found["contenders"].items():
-        day = f"{told['step']:>9.2f}" if told["step"] is not None else f"{'-':>9}"
+    for name, row in report["contenders"].items():
+        day = f"{row['step']:>9.2f}" if row["step"] is not None else f"{'-':>9}"
         print(
-            f"  {name:<16}{told['seconds']:>9.2f}{told['cpu']:>9.2f}{raw / 1e6 / told['seconds']:>9.0f}"
-            f"{told['peak']:>9.0f}{told['first'] / 1e6:>9.2f}{told['first'] / raw:>9.2%}"
-            f"{told['after'] / 1e6:>9.2f}{told['after'] / grown:>9.2%}{day}"
+            f"  {name:<16}{row['seconds']:>9.2f}{row['cpu']:>9.2f}{raw / 1e6 / row['seconds']:>9.0f}"
+            f"{row['peak']:>9.0f}{row['first'] / 1e6:>9.2f}{row['first'] / raw:>9.2%}"
+            f"{row['after'] / 1e6:>9.2f}{row['after'] / grown:>9.2%}{day}"
         )
-    ours = found["contenders"]["threadline"]
+    ours = report["contenders"]["threadline"]
     print(
         f"  threadline, packed: {ours['packed'] / 1e6:.2f} MB, {ours['packed'] / grown:.2%} of raw"
-        f" (pack {ours['pack']:.1f} s, verify {ours['verify']:.1f} s). tar holds the last day alone."
+        f" (pack {ours['pack']:.1f} s, verify {ours['verify']:.1f} s). tar has only the last day."
     )
 
 
-def one_grown_file(home: Path) -> list[dict[str, Any]]:
-    """What an increment costs where one large transcript grew by some lines: bytes on disk beside bytes of growth."""
-    copy, largest = writable(home)
+def measure_growth(home: Path) -> list[dict[str, Any]]:
+    """Append lines to one large transcript, and compare the bytes stored with the bytes added."""
+    copy, largest = copy_home(home)
     ours = CONTENDERS[0]
     repository = FOLDER / "grown" / "repository"
-    first(ours, copy, repository)
-    growing = Growing(largest)
-    found = []
+    store_first(ours, copy, repository)
+    growing = GrowingTranscript(largest)
+    rows = []
     for lines in APPENDED:
-        before, was = size_of(repository), largest.stat().st_size
+        stored_before, size_before = size_of(repository), largest.stat().st_size
         for _ in range(lines):
-            growing.grow()
-        ran = again(ours, copy, repository, lines)
-        found.append(
-            {
-                "lines": lines,
-                "file": largest.stat().st_size,
-                "growth": largest.stat().st_size - was,
-                "stored": size_of(repository) - before,
-                "seconds": ran.seconds,
-                "cpu": ran.cpu,
-            }
-        )
-        told = found[-1]
+            growing.append_line()
+        result = store_again(ours, copy, repository, lines)
+        row = {
+            "lines": lines,
+            "file": largest.stat().st_size,
+            "growth": largest.stat().st_size - size_before,
+            "stored": size_of(repository) - stored_before,
+            "seconds": result.seconds,
+            "cpu": result.cpu,
+        }
+        rows.append(row)
         print(
-            f"{lines:>4} lines more in a file of {told['file'] / 1e6:.0f} MB: {told['growth']:,} bytes of growth,"
-            f" {told['stored']:,} bytes on disk ({told['stored'] / told['growth']:.0%}), {ran.seconds:.2f} s"
+            f"{lines:>4} lines appended to a file of {row['file'] / 1e6:.0f} MB: {row['growth']:,} bytes added,"
+            f" {row['stored']:,} bytes stored ({row['stored'] / row['growth']:.0%}), {result.seconds:.2f} s"
         )
     shutil.rmtree(copy)
-    return found
+    return rows
 
 
-def targets(found: list[dict[str, Any]], grown: list[dict[str, Any]]) -> list[Target]:
-    """What was to be reached."""
-    made = []
-    for one in found:
-        ours = one["contenders"]["threadline"]
-        name = "real home" if one["home"] == str(REAL) else Path(one["home"]).name
-        restic = one["contenders"].get("restic, max")
-        if one["home"] == str(REAL):
-            made.append(Target(f"{name}: % of raw, first run", "at most", 12, 100 * ours["first"] / one["raw"]))
-            made.append(Target(f"{name}: % of raw, ten days on", "at most", 12, 100 * ours["after"] / one["grown"]))
+def targets(reports: list[dict[str, Any]], growth: list[dict[str, Any]]) -> list[Target]:
+    """Return the targets with the measured figures."""
+    rows = []
+    for report in reports:
+        ours = report["contenders"]["threadline"]
+        name = "real home" if report["home"] == str(REAL) else Path(report["home"]).name
+        restic = report["contenders"].get("restic, max")
+        if report["home"] == str(REAL):
+            rows.append(Target(f"{name}: % of raw, first run", "at most", 12, 100 * ours["first"] / report["raw"]))
+            rows.append(Target(f"{name}: % of raw, ten days", "at most", 12, 100 * ours["after"] / report["grown"]))
         share = 100 * ours["after"] / restic["after"] if restic is not None else None
-        made.append(Target(f"{name}: % of restic's, at its best", "under", 100, share))
-        made.append(Target(f"{name}: first run, MB/s", "at least", 100, one["raw"] / 1e6 / ours["seconds"]))
-    made += [
-        Target(f"{told['lines']} lines more: % of the growth", "at most", 150, 100 * told["stored"] / told["growth"])
-        for told in grown
+        rows.append(Target(f"{name}: % of restic's best", "under", 100, share))
+        rows.append(Target(f"{name}: first run, MB/s", "at least", 100, report["raw"] / 1e6 / ours["seconds"]))
+    rows += [
+        Target(f"{row['lines']} lines appended: % of growth", "at most", 150, 100 * row["stored"] / row["growth"])
+        for row in growth
     ]
-    return made
+    return rows
 
 
 def main() -> None:
-    """Measure all of it."""
+    """Measure everything."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=float, default=200, help="how large a generated home is; 0: none")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often the first run is done")
-    parser.add_argument("--without", action="append", default=[], help="a contender that is left out, such as 'tar'")
+    parser.add_argument("--megabytes", type=float, default=200, help="size of the generated home; 0 for none")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often to repeat the first run")
+    parser.add_argument("--without", action="append", default=[], help="a tool to skip, such as 'tar'")
     options = parser.parse_args()
-    wanted = [one for one in CONTENDERS if one.name.split()[0].strip(",") not in options.without]
-    for one in wanted:
-        if not one.is_there:
-            print(f"{one.name} is left out: there is no {one.program} here.")
-    there = [one for one in wanted if one.is_there]
+    selected = [tool for tool in CONTENDERS if tool.name.split()[0].strip(",") not in options.without]
+    for tool in selected:
+        if not tool.is_installed:
+            print(f"Skipping {tool.name}: {tool.program} is not installed.")
+    installed = [tool for tool in selected if tool.is_installed]
     homes = [REAL] if REAL.is_dir() else []
-    homes += [generated(options.megabytes)] if options.megabytes else []
-    about = machine()
-    found = []
+    homes += [generate_home(options.megabytes)] if options.megabytes else []
+    machine_info = machine()
+    reports = []
     for home in homes:
-        found.append(measure(home, options.rounds, there))
-        show(found[-1])
-    grown = one_grown_file(homes[-1]) if homes else []
-    told = print_targets(targets(found, grown))
-    print(f"load at the start {about['load_at_start'][0]:.1f}, at the end {os.getloadavg()[0]:.1f}")
-    figures = {"machine": about, "homes": found, "grown": grown, "targets": told}
+        reports.append(measure(home, options.rounds, installed))
+        print_home(reports[-1])
+    growth = measure_growth(homes[-1]) if homes else []
+    met = print_targets(targets(reports, growth))
+    print(f"load at the start {machine_info['load_at_start'][0]:.1f}, at the end {os.getloadavg()[0]:.1f}")
+    figures = {"machine": machine_info, "homes": reports, "growth": growth, "targets": met}
     (OUT / "keep.json").write_text(json.dumps(figures, indent=1))
     shutil.rmtree(FOLDER, ignore_errors=True)
 

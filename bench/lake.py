@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import OUT, generated, transcripts
+from bench.homes import OUT, generate_home, transcripts
 from bench.processes import machine, run
 
 LAKE, CACHE = OUT / "lake", OUT / "cache"
@@ -62,7 +62,7 @@ def threadline(home: Path, *words: str) -> float:
     variables = {"CLAUDE_CONFIG_DIR": str(home), "THREADLINE_CACHE": str(CACHE), "XDG_DATA_HOME": str(OUT / "data")}
     ran = run([sys.executable, "-m", "threadline", *words], variables)
     if ran.code:
-        sys.exit(f"threadline {' '.join(words)} ended with {ran.code}: {ran.complaint.strip()[-500:]}")
+        sys.exit(f"threadline {' '.join(words)} ended with {ran.code}: {ran.stderr.strip()[-500:]}")
     return ran.cpu
 
 
@@ -105,7 +105,7 @@ def main() -> None:
     options = parser.parse_args()
     if len(options.megabytes) < 3:  # noqa: PLR2004 - two points are always on a line
         parser.error("--megabytes needs three sizes or more")
-    results = [measure(generated(megabytes), options.runs) for megabytes in sorted(options.megabytes)]
+    results = [measure(generate_home(megabytes), options.runs) for megabytes in sorted(options.megabytes)]
     lines = {
         name: growth([(result["megabytes"], result["cpu_seconds"][name]) for result in results])
         for name in ("push", "build", "index")

@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, CDPSession, Page
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench import peers
 from bench.homes import OUT
-from bench.processes import cpu_seconds, family, high_water, machine
+from bench.processes import cpu_seconds, machine, peak_memory, process_tree
 from bench.targets import Target, print_targets
 from tests.browser import chromium, homes, long_session, probes
 from tests.browser.server import start_server
@@ -110,7 +110,7 @@ def agentsview(home: Path, programs: Path) -> Iterator[Contender]:
     """`agentsview serve`, freshly started, after its sync."""
     peer = peers.Agentsview(programs, home)
     peer.refresh(home)
-    with peer.serving(home) as (address, process):
+    with peer.serve(home) as (address, process):
         yield Contender("agentsview", f"http://{address}/sessions/{long_session.LONG}", ".virtual-row", process, [])
 
 
@@ -150,7 +150,7 @@ class CpuClock:
     def _totals(self) -> tuple[dict[int, float], dict[int, float]]:
         processes = self._session.send("SystemInfo.getProcessInfo")["processInfo"]
         renderers = {each["id"]: each["cpuTime"] for each in processes if each["type"] == "renderer"}
-        return {pid: cpu_seconds(pid) for pid in family(self._server)}, renderers
+        return {pid: cpu_seconds(pid) for pid in process_tree(self._server)}, renderers
 
 
 def measure(browser: Browser, contender: Contender) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def memory(page: Page, contender: Contender) -> dict[str, float]:
     session.send("Performance.enable")
     found = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     return {
-        "server_megabytes": sum(map(high_water, family(contender.process))) / 1024,
+        "server_megabytes": sum(map(peak_memory, process_tree(contender.process))) / 1024,
         "heap_megabytes": found["JSHeapUsedSize"] / 1e6,
         "nodes": found["Nodes"],
     }
@@ -341,7 +341,7 @@ def main() -> None:
             return
         with ours(home) as contender:
             figures[contender.name] = measure(browser, contender) | deep_links(browser, contender, contender.address)
-        if not options.no_peer and (programs := peers.fetched("agentsview")):
+        if not options.no_peer and (programs := peers.install_peer("agentsview")):
             with agentsview(home, programs) as contender:
                 figures[contender.name] = measure(browser, contender)
     print_table(figures)

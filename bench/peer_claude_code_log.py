@@ -1,8 +1,7 @@
-"""What claude-code-log does when it indexes and searches, by its own functions; runs in an environment that has it.
+"""Index and search with claude-code-log's own functions. Runs in an environment where it is installed.
 
-Its command makes pages of all sessions when it reads them, and has no option to leave them out. Here only what its
-`serve` needs to search is made: the cache of every project, then full text, as its command makes them. Pages would come
-on top.
+Its command always writes pages of all sessions. This script only builds what its `serve` needs to search: the cache of
+every project, then the full text, as its command builds them. Pages would add to that.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 
 def index(projects: Path, database: Path) -> None:
-    """Bring cache and full text up to date; print what that took."""
+    """Update the cache and full text, and print the seconds."""
     from claude_code_log.cache import CacheManager, get_library_version
     from claude_code_log.cli import apply_write_pragmas
     from claude_code_log.converter import ensure_fresh_cache
@@ -32,19 +31,19 @@ def index(projects: Path, database: Path) -> None:
     status = ensure_index(connection)
     connection.close()
     end = time.perf_counter()
-    told = {"seconds": end - start, "cache_seconds": cached - start, "messages": status.indexed_messages}
-    print(json.dumps(told), flush=True)
+    report = {"seconds": end - start, "cache_seconds": cached - start, "messages": status.indexed_messages}
+    print(json.dumps(report), flush=True)
 
 
 def answer(database: Path) -> None:
-    """Answer queries from standard input, one a line: how long each took, and how many it found."""
+    """Run queries from standard input, one per line, and print seconds and hits of each."""
     from claude_code_log.search import SEARCH_FIELDS, search
 
     connection = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)
     for line in sys.stdin:
         start = time.perf_counter()
-        found = search(connection, json.loads(line), fields=SEARCH_FIELDS, limit=20)
-        print(json.dumps({"seconds": time.perf_counter() - start, "hits": len(found)}), flush=True)
+        hits = search(connection, json.loads(line), fields=SEARCH_FIELDS, limit=20)
+        print(json.dumps({"seconds": time.perf_counter() - start, "hits": len(hits)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whole processes: how long one takes, and the most memory that it and its workers held."""
+"""Run a process and measure its time and the peak memory of it and its workers."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-LOOK_EVERY = 0.01
+SAMPLE_INTERVAL = 0.01
 
 
-class Ran(NamedTuple):
-    """What a process took and said; `peaks` are in MB, one for each of its processes, the first its own."""
+class ProcessResult(NamedTuple):
+    """Time, memory and output of a finished process. `peaks` are in MB, one per process, its own first."""
 
     seconds: float
     cpu: float
     peaks: list[float]
-    said: str
-    complaint: str
+    stdout: str
+    stderr: str
     code: int
 
 
-def run(command: list[str], environment: Mapping[str, str]) -> Ran:
-    """Run a command to its end, looking at its memory meanwhile."""
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint:
+def run(command: list[str], environment: Mapping[str, str]) -> ProcessResult:
+    """Run a command and sample the memory of its processes until it ends."""
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         before = _cpu()
         start = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - contenders
-            command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=said, stderr=complaint
+            command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
         )
         peaks: dict[int, int] = {}
-        wait = 0.001  # short commands are timed finely, long ones are left in peace
+        wait = 0.001  # time short commands precisely, disturb long ones little
         while process.poll() is None:
-            for pid in family(process.pid):
-                peaks[pid] = max(peaks.get(pid, 0), high_water(pid))
+            for pid in process_tree(process.pid):
+                peaks[pid] = max(peaks.get(pid, 0), peak_memory(pid))
             time.sleep(wait)
-            wait = min(LOOK_EVERY, wait * 1.1)
+            wait = min(SAMPLE_INTERVAL, wait * 1.1)
         seconds = time.perf_counter() - start
-        held = [peak / 1024 for peak in peaks.values() if peak]
-        return Ran(seconds, _cpu() - before, held, _read(said), _read(complaint), process.returncode)
+        megabytes = [peak / 1024 for peak in peaks.values() if peak]
+        return ProcessResult(seconds, _cpu() - before, megabytes, _read(stdout), _read(stderr), process.returncode)
 
 
 def _cpu() -> float:
-    """Seconds of a core that processes which have ended took: other work on the machine changes it little."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    """Return the CPU seconds of all finished child processes. Other load on the machine changes them little."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _read(file: IO[bytes]) -> str:
@@ -57,20 +57,20 @@ def _read(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace")
 
 
-def family(pid: int) -> list[int]:
-    """A process, those that it started, and those that they started."""
-    found = [pid]
-    for one in found:
+def process_tree(pid: int) -> list[int]:
+    """Return the ids of a process and all its descendants."""
+    pids = [pid]
+    for parent in pids:
         try:
-            threads = list(Path(f"/proc/{one}/task").iterdir())
-            found += [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-        except OSError:  # it has ended meanwhile
+            threads = list(Path(f"/proc/{parent}/task").iterdir())
+            pids += [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+        except OSError:  # it has ended
             continue
-    return found
+    return pids
 
 
-def high_water(pid: int) -> int:
-    """The most memory that a process has held, in kB."""
+def peak_memory(pid: int) -> int:
+    """Return the peak memory of a process, in kB."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -79,7 +79,7 @@ def high_water(pid: int) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds of a core that a process has taken, with its children that have ended."""
+    """Return the CPU seconds of a process and its finished children."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -88,7 +88,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on besides the code."""
+    """Describe what the figures depend on besides the code."""
     import sqlite3
 
     return {

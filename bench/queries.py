@@ -1,4 +1,4 @@
-"""Queries to measure with: words, phrases and expressions of a home's own text, from rare to common."""
+"""Sample queries from a home's own text: words, phrases, prefixes and expressions, from rare to common."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RARE = 0.0005
 SHORT = 5
 TRIES = 100
 _WORD = re.compile(r"(?<![\w\\])[A-Za-z]{3,20}(?!\w)")
-_NOT_SAID = {"id", "tool_use_id", "signature", "data", "type", "media_type"}
+_IGNORED_FIELDS = {"id", "tool_use_id", "signature", "data", "type", "media_type"}
 
 
-class Asked(NamedTuple):
-    """A query: its kind, how common its words are, and the words, piece or expression itself."""
+class Query(NamedTuple):
+    """A query: its kind, how common its words are, and its words, substring or expression."""
 
     kind: str
     band: str
@@ -35,32 +35,32 @@ class Asked(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All of it, as one would say it."""
+        """The parts, joined by spaces."""
         return " ".join(self.parts)
 
 
-def drawn(home: Path, count: int) -> list[Asked]:
-    """So many queries of each kind, fewer where a home has few words; the same home gives the same ones."""
+def sample_queries(home: Path, count: int) -> list[Query]:
+    """Return `count` queries of each kind, or fewer if the home has few words. The same home gives the same queries."""
     chance = random.Random(SEED)
     texts = list(_texts(home, chance))
     words = _by_band(texts)
-    found = []
+    queries = []
     for kind in KINDS:
-        taken: set[tuple[str, ...]] = set()
+        used: set[tuple[str, ...]] = set()
         for _try in range(TRIES * count):
-            if len(taken) == count:
+            if len(used) == count:
                 break
-            band = BANDS[len(taken) % len(BANDS)]
+            band = BANDS[len(used) % len(BANDS)]
             word, at = chance.choice(words[band])
-            parts = _asked(kind, word, texts[at], chance)
-            if parts and parts not in taken:
-                taken.add(parts)
-                found.append(Asked(kind, band, parts))
-    return found
+            parts = _query_parts(kind, word, texts[at], chance)
+            if parts and parts not in used:
+                used.add(parts)
+                queries.append(Query(kind, band, parts))
+    return queries
 
 
-def digest(queries: list[Asked]) -> str:
-    """What tells one list of queries from another."""
+def digest(queries: list[Query]) -> str:
+    """Return a short hash that identifies a list of queries."""
     return sha256(json.dumps(queries).encode()).hexdigest()[:12]
 
 
@@ -74,41 +74,42 @@ def _texts(home: Path, chance: random.Random) -> Iterator[str]:
             except ValueError:
                 continue
             message = row.get("message")
-            text = "\n".join(_said(message.get("content"))) if isinstance(message, dict) else ""
+            text = "\n".join(_strings(message.get("content"))) if isinstance(message, dict) else ""
             if text:
                 yield text
 
 
-def _said(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> Iterator[str]:
+    """Yield all strings in the content of a message, except ids and binary data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for one in value:
-            yield from _said(one)
+        for item in value:
+            yield from _strings(item)
     elif isinstance(value, dict):
-        for name, one in value.items():
-            if name not in _NOT_SAID:
-                yield from _said(one)
+        for name, item in value.items():
+            if name not in _IGNORED_FIELDS:
+                yield from _strings(item)
 
 
 def _by_band(texts: list[str]) -> dict[str, list[tuple[str, int]]]:
-    """Words, each with a text that has it, by the share of texts that do."""
-    seen: Counter[str] = Counter()
+    """Group words by how many texts have them, each with the number of the last such text."""
+    counts: Counter[str] = Counter()
     last: dict[str, int] = {}
     for at, text in enumerate(texts):
         words = set(_WORD.findall(text))
-        seen.update({word.lower() for word in words})
+        counts.update({word.lower() for word in words})
         last.update({word.lower(): at for word in words})
     bands: dict[str, list[tuple[str, int]]] = {band: [] for band in BANDS}
-    for word, count in sorted(seen.items()):
+    for word, count in sorted(counts.items()):
         share = count / len(texts)
         band = "rare" if share <= RARE or count == 1 else "common" if share >= COMMON else "middling"
         bands[band].append((word, last[word]))
     return bands
 
 
-def _asked(kind: str, word: str, text: str, chance: random.Random) -> tuple[str, ...]:
-    """The query that is made of a word and the text it stands in; nothing where that text has not enough."""
+def _query_parts(kind: str, word: str, text: str, chance: random.Random) -> tuple[str, ...]:
+    """Build a query from a word and a text that contains it. Return nothing if the text is too short."""
     if kind in ("word", "prefix"):
         return (word if kind == "word" else word[: chance.randint(3, 6)],)
     if kind == "words":
@@ -119,17 +120,17 @@ def _asked(kind: str, word: str, text: str, chance: random.Random) -> tuple[str,
         return ()
     if kind == "phrase":
         return pair[1].lower(), pair[2].lower()
-    return (_piece(pair[0], chance) if kind == "substring" else _expression(pair[1], pair[2], chance),)
+    return (_substring(pair[0], chance) if kind == "substring" else _regex(pair[1], pair[2], chance),)
 
 
-def _piece(text: str, chance: random.Random) -> str:
-    """A few characters from the middle, across words or within one."""
+def _substring(text: str, chance: random.Random) -> str:
+    """Return a few characters from the middle, possibly across words."""
     start = chance.randint(1, max(1, len(text) - SHORT - 2))
     return text[start : start + chance.randint(SHORT, SHORT + 4)].strip().lower()
 
 
-def _expression(first: str, second: str, chance: random.Random) -> str:
-    """An expression that Python, Go and Rust read alike."""
+def _regex(first: str, second: str, chance: random.Random) -> str:
+    """Return an expression that means the same in Python, Go and Rust."""
     return chance.choice(
         (
             rf"\b{first}[ _-]{second}\b",

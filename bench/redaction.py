@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import generated
+from bench.homes import generate_home
 
 _ROUNDS = 5
 _MB = 1_000_000
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _generated(megabytes: int) -> bytes:
-    home = generated(megabytes)
+    home = generate_home(megabytes)
     return b"".join(path.read_bytes() for path in sorted(home.rglob("*.jsonl")))[: megabytes * _MB]
 
 

@@ -1,12 +1,12 @@
-"""Sessions that are written down as short scripts, made into transcripts: what the relevance set is asked of.
+"""The sessions of the relevance benchmark: short scripts that are converted to transcripts.
 
-A script is a line that names it, then lines that each begin with what they are:
+A script has a heading, and lines that begin with their kind. Successive lines of a kind belong together:
 
-    ### name | when | project | branch | resumes other      the last part only for a copy; `forks` has new ids
-    = title     > prompt    < reply     ~ thought           lines of the same kind go on
+    ### name | time | project | branch | resumes other      the last part only for a copy; `forks` has new ids
+    = title     > prompt    < reply     ~ thinking
     $ command   | output    ! output of a failure
-    @ Tool what             + text that is written          and then its output
-    :mark                                                   names the entry that comes next
+    @ Tool input            + the text that it writes       followed by its output
+    :mark                                                   names the next entry
 """
 
 from __future__ import annotations
@@ -25,52 +25,51 @@ from tests.transcripts import Part, Pen, Row, call, meta, prompt, reply, transcr
 
 SCRIPTS = Path(__file__).parent / "relevance"
 _HEAD = "### "
-_PRINTED = {"|", "!"}
+_OUTPUT = {"|", "!"}
 
 
 class Script(NamedTuple):
-    """One session as it is written down; `lines` are pairs of what a line is and what it says."""
+    """A script. `lines` are pairs of kind and text."""
 
     name: str
     start: datetime
     project: str
     branch: str
-    copied: str
+    copy_of: str
     lines: list[tuple[str, str]]
 
     @property
     def session(self) -> str:
-        """Its id: it looks random, and is the same each run."""
-        made = hashlib.sha256(self.name.encode()).hexdigest()
-        return f"{made[:8]}-{made[8:12]}-4{made[12:15]}-8{made[15:18]}-{made[18:30]}"
+        """The session id: it looks random, and is the same in each run."""
+        digest = hashlib.sha256(self.name.encode()).hexdigest()
+        return f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-8{digest[15:18]}-{digest[18:30]}"
 
 
 def scripts() -> dict[str, Script]:
-    """All of them, by name."""
+    """Return all scripts, by name."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(SCRIPTS.glob("*.txt")))
-    found = [_script(one) for text in texts for one in text.split(f"\n{_HEAD}")]
-    named = {one.name: one for one in found}
-    if len(named) < len(found):
-        sys.exit("Two sessions of the relevance set have one name.")
-    return named
+    all_scripts = [_parse_script(part) for text in texts for part in text.split(f"\n{_HEAD}")]
+    by_name = {script.name: script for script in all_scripts}
+    if len(by_name) < len(all_scripts):
+        sys.exit("Two sessions of the relevance benchmark have the same name.")
+    return by_name
 
 
-def _script(text: str) -> Script:
+def _parse_script(text: str) -> Script:
     head, *rest = text.removeprefix(_HEAD).rstrip().split("\n")
-    name, start, project, branch, *copied = (part.strip() for part in head.split("|"))
+    name, start, project, branch, *copy_of = (part.strip() for part in head.split("|"))
     when = datetime.strptime(start, "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
     lines = [(line[0], line[1:] if line[0] == ":" else line[2:]) for line in rest if line]
-    return Script(name, when, project, branch, "".join(copied), lines)
+    return Script(name, when, project, branch, "".join(copy_of), lines)
 
 
-def tell(home: Path) -> dict[str, int]:
-    """Write all transcripts into a home; gives the lines of the entries that have a mark, by `name:mark`."""
-    told = scripts()
+def write_sessions(home: Path) -> dict[str, int]:
+    """Write all transcripts into a home. Return the line numbers of marked entries, by `name:mark`."""
     rows: dict[str, list[Row]] = {}
     marks: dict[str, int] = {}
-    for script in told.values():
-        how, _, other = script.copied.partition(" ")
-        before = list(_copied(rows[other], script, new_ids=how == "forks")) if other else []
+    for script in scripts().values():
+        how, _, other = script.copy_of.partition(" ")
+        before = list(_copy_rows(rows[other], script, new_ids=how == "forks")) if other else []
         rows[script.name] = [*before, *_rows(script, before, marks)]
         folder = re.sub("[^A-Za-z0-9]", "-", script.project)
         write(home / "projects" / folder / f"{script.session}.jsonl", *rows[script.name])
@@ -82,62 +81,63 @@ def _rows(script: Script, before: list[Row], marks: dict[str, int]) -> Iterator[
     if before:
         pen.parent = before[-1].get("uuid")
     line = len(before) + 1
-    titles, said = [text for what, text in script.lines if what == "="], ""
-    for what, text, part in _parts(script):
-        if what == ":":
+    titles, last_prompt = [text for kind, text in script.lines if kind == "="], ""
+    for kind, text, part in _parts(script):
+        if kind == ":":
             marks[f"{script.name}:{text}"] = line
             continue
-        said = text if what == ">" else said
+        last_prompt = text if kind == ">" else last_prompt
         for row in transcript(part, pen=pen):
             line += 1
             yield row if isinstance(row, dict) else {}
-    ends = [meta("last-prompt", lastPrompt=said), *(meta("ai-title", aiTitle=title) for title in titles)]
-    yield from (row for row in transcript(*ends, pen=pen) if isinstance(row, dict))
+    closing = [meta("last-prompt", lastPrompt=last_prompt), *(meta("ai-title", aiTitle=title) for title in titles)]
+    yield from (row for row in transcript(*closing, pen=pen) if isinstance(row, dict))
 
 
 def _parts(script: Script) -> Iterator[tuple[str, str, Part]]:
-    """What happens, one part after another, with what it is and what it says."""
-    runs = [(what, "\n".join(text for _, text in some)) for what, some in groupby(script.lines, lambda one: one[0])]
+    """Yield kind, text and part of each step of the session."""
+    groups = groupby(script.lines, lambda line: line[0])
+    steps = [(kind, "\n".join(text for _, text in lines)) for kind, lines in groups]
     at = 0
-    while at < len(runs):
-        what, text = runs[at]
+    while at < len(steps):
+        kind, text = steps[at]
         at += 1
-        if what == "=":
+        if kind == "=":
             continue
-        given = ""
-        if what == "@" and at < len(runs) and runs[at][0] == "+":
-            given, at = runs[at][1], at + 1
+        content = ""
+        if kind == "@" and at < len(steps) and steps[at][0] == "+":
+            content, at = steps[at][1], at + 1
         result, failed = None, False
-        if what in "$@" and at < len(runs) and runs[at][0] in _PRINTED:
-            result, failed, at = runs[at][1], runs[at][0] == "!", at + 1
-        yield what, text, _part(what, text, given, result, failed=failed)
+        if kind in "$@" and at < len(steps) and steps[at][0] in _OUTPUT:
+            result, failed, at = steps[at][1], steps[at][0] == "!", at + 1
+        yield kind, text, _part(kind, text, content, result, failed=failed)
 
 
-def _part(what: str, text: str, given: str, result: str | None, *, failed: bool) -> Part:
-    if what == ">":
+def _part(kind: str, text: str, content: str, result: str | None, *, failed: bool) -> Part:
+    if kind == ">":
         return prompt(text)
-    if what == "<":
+    if kind == "<":
         return reply(text)
-    if what == "~":
+    if kind == "~":
         return reply({"type": "thinking", "thinking": text, "signature": "c2lnbmF0dXJl"})
-    if what == "$":
+    if kind == "$":
         return call("Bash", text, result=result or "", error=failed)
-    if what == "@":
+    if kind == "@":
         tool, _, name = text.partition(" ")
-        return call(tool, _given(tool, name, given), result=result or f"The file {name} has been updated.")
-    if what == ":":
+        return call(tool, _input(tool, name, content), result=result or f"The file {name} has been updated.")
+    if kind == ":":
         return {}
-    raise ValueError(f"{what} {text}: no part of a session begins with {what!r}.")
+    raise ValueError(f"Unknown kind of line: {kind} {text}")
 
 
-def _given(tool: str, name: str, text: str) -> Any:
+def _input(tool: str, name: str, text: str) -> Any:
     if tool == "Edit":
         return {"file_path": name, "old_string": "", "new_string": text}
     return {"file_path": name, "content": text} if tool == "Write" else name
 
 
-def _copied(rows: list[Row], script: Script, *, new_ids: bool) -> Iterator[Row]:
-    """What a session that goes on in another file repeats."""
+def _copy_rows(rows: list[Row], script: Script, *, new_ids: bool) -> Iterator[Row]:
+    """Yield the rows that a session repeats when it continues in another file."""
     for row in rows:
         if "uuid" not in row:
             continue

@@ -1,7 +1,7 @@
-"""What a statusline takes: in a small home, for the same session in a large one, and beside a bare interpreter.
+"""Compare the time of `statusline` in a small and a large home with that of a bare interpreter.
 
-Each contender runs in a process of its own, in turn, several rounds; the best round counts, as noise only adds. The
-session is the same file in both homes; of the others, some changed today and the rest long ago, as in a home in use.
+The contenders take turns, each in its own process, for several rounds; the best round counts, because noise only adds.
+The session is the same file in both homes. Of the other transcripts, some changed today and the rest long ago.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _TODAY = 5
 _SESSION = "5e551011-0000-4000-8000-0000000000be"
 
 
-def made(megabytes: int) -> Path:
-    """A home of about that size; made once, and kept for the next time."""
+def generate(megabytes: int) -> Path:
+    """Generate a home of about that size, unless it exists."""
     from tools.demo import write
 
     home = OUT / f"statusline-{megabytes}"
@@ -34,32 +34,32 @@ def made(megabytes: int) -> Path:
     return home
 
 
-def aged(home: Path, session: Path) -> Path:
-    """Put the session into a home of which little changed today; give where it lies."""
+def add_session(home: Path, session: Path) -> Path:
+    """Copy the session into a home, make most other transcripts old, and return the path of the copy."""
     then = time.time() - _LONG_AGO
     paths = sorted(home.glob("projects/**/*.jsonl"))
     for path in paths:
         os.utime(path, (then, then))
-    for path in sorted(paths, key=lambda one: one.stat().st_size)[-_TODAY:]:
+    for path in sorted(paths, key=lambda path: path.stat().st_size)[-_TODAY:]:
         path.touch()
-    own = home / f"projects/-bench/{_SESSION}.jsonl"
-    own.parent.mkdir(exist_ok=True)
-    if own != session:
-        shutil.copyfile(session, own)
-    return own
+    copy = home / f"projects/-bench/{_SESSION}.jsonl"
+    copy.parent.mkdir(exist_ok=True)
+    if copy != session:
+        shutil.copyfile(session, copy)
+    return copy
 
 
 def best(contenders: dict[str, tuple[tuple[str, ...], Path | None, Path | None]], rounds: int) -> dict[str, float]:
-    """The best time of each, in seconds."""
-    found = dict.fromkeys(contenders, float("inf"))
+    """Return the best time of each contender, in seconds."""
+    times = dict.fromkeys(contenders, float("inf"))
     for _ in range(rounds):
         for name, (arguments, home, session) in contenders.items():
             env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "CLAUDE_CONFIG_DIR": str(home)}
-            given = json.dumps({"transcript_path": str(session), "model": {"display_name": "Opus"}}).encode()
+            status = json.dumps({"transcript_path": str(session), "model": {"display_name": "Opus"}}).encode()
             started = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], env=env, input=given, capture_output=True, check=True)  # noqa: S603 - ours
-            found[name] = min(found[name], time.perf_counter() - started)
-    return found
+            subprocess.run([sys.executable, *arguments], env=env, input=status, capture_output=True, check=True)  # noqa: S603 - ours
+            times[name] = min(times[name], time.perf_counter() - started)
+    return times
 
 
 def main() -> None:
@@ -67,24 +67,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", type=int, default=20, metavar="MB")
     parser.add_argument("--large", type=int, default=1200, metavar="MB")
-    parser.add_argument("--home", type=Path, help="a large home at hand, instead of one that is made; its times change")
+    parser.add_argument("--home", type=Path, help="a large home to use instead; its mtimes change")
     parser.add_argument("--rounds", type=int, default=15)
-    given = parser.parse_args()
-    homes = {"small": made(given.small), "large": given.home or made(given.large)}
-    session = max(homes["small"].glob("projects/*/*-*-*-*-*.jsonl"), key=lambda one: one.stat().st_size)
+    options = parser.parse_args()
+    homes = {"small": generate(options.small), "large": options.home or generate(options.large)}
+    session = max(homes["small"].glob("projects/*/*-*-*-*-*.jsonl"), key=lambda path: path.stat().st_size)
     contenders: dict[str, tuple[tuple[str, ...], Path | None, Path | None]] = {
         name: (arguments, None, None) for name, arguments in BARE.items()
     }
     for name, home in homes.items():
-        contenders[f"statusline, {name} home"] = (COMMAND, home, aged(home, session))
-    found = best(contenders, given.rounds)
+        contenders[f"statusline, {name} home"] = (COMMAND, home, add_session(home, session))
+    times = best(contenders, options.rounds)
     for name, home in homes.items():
         size = sum(path.stat().st_size for path in home.glob("projects/**/*.jsonl"))
         print(f"{name} home: {size / 1e6:,.0f} MB; this session {session.stat().st_size / 1e6:.1f} MB")
-    base = found["import msgspec, click"]
-    for name, seconds in found.items():
+    base = times["import msgspec, click"]
+    for name, seconds in times.items():
         print(f"{name:28} {seconds * 1000:7.1f} ms {seconds / base:6.2f} times the libraries")
-    ratio = found["statusline, large home"] / found["statusline, small home"]
+    ratio = times["statusline, large home"] / times["statusline, small home"]
     print(f"large home against small: {ratio:.2f} times")
 
 

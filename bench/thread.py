@@ -1,7 +1,7 @@
-"""What threading costs per entry, and that the cost does not grow with the session.
+"""Measure the cost of threading per entry, which must not grow with the session.
 
-A chain of turns, each with a prompt, calls with their results and a reply, is threaded whole at three sizes, each in a
-process of its own, best of several rounds. Then the largest session of a demo home is read from its files.
+A chain of turns, each with a prompt, calls with their results and a reply, is threaded at three sizes, each in its own
+process, best of several rounds. Then the largest session of a demo home is read from its files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEGABYTES = 100
 
 
 def rows(size: int) -> Iterator[str]:
-    """A chain of `size` rows: turns of a prompt, two calls at once with their results, and a reply."""
+    """Yield a chain of `size` rows: turns of a prompt, two calls at once with their results, and a reply."""
     last = "null"
     for number in range(size):
         step, turn = number % 6, number // 6
@@ -53,20 +53,25 @@ def thread(path: Path) -> dict[str, float]:
     from threadline.parse import entries
     from threadline.thread import build_history
 
-    found = list(entries(path))
-    gc.freeze()  # the collector's rounds over what was read before are no work of threading
+    all_entries = list(entries(path))
+    gc.freeze()  # collecting garbage among the entries is not part of threading
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        made = build_history(found)
+        history = build_history(all_entries)
         best = min(best, time.perf_counter() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    said = len(made.conversation)
-    return {"entries": len(found), "seconds": best, "each": best / len(found) * 1e6, "said": said, "peak": peak}
+    return {
+        "entries": len(all_entries),
+        "seconds": best,
+        "each": best / len(all_entries) * 1e6,
+        "conversation": len(history.conversation),
+        "peak": peak,
+    }
 
 
 def read_session(path: Path) -> dict[str, float]:
-    """Read a session from its files, agents and all."""
+    """Read a session and its agents from files."""
     from threadline.load import read
 
     best = float("inf")
@@ -86,15 +91,15 @@ def read_session(path: Path) -> dict[str, float]:
     }
 
 
-def in_a_process(what: str, path: Path) -> dict[str, float]:
-    """Measure in a process of its own, so that no figure stands on the memory of another."""
-    command = [sys.executable, __file__, "--measure", what, "--path", str(path)]
-    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
-    return found
+def measure_in_process(name: str, path: Path) -> dict[str, float]:
+    """Measure in a new process, so that figures do not depend on earlier measurements."""
+    command = [sys.executable, __file__, "--measure", name, "--path", str(path)]
+    figures: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
+    return figures
 
 
-def generated(size: int) -> Path:
-    """The transcript of that many rows, made once."""
+def generate_chain(size: int) -> Path:
+    """Generate a transcript of that many rows, unless it exists."""
     path = OUT / f"chain-{size}.jsonl"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
@@ -106,7 +111,7 @@ def generated(size: int) -> Path:
 
 
 def largest_session() -> Path:
-    """The largest main transcript of a demo home, made once."""
+    """Return the largest main transcript of a demo home, which is generated unless it exists."""
     from tools.demo import write
 
     home = OUT / f"home-{MEGABYTES}"
@@ -116,24 +121,26 @@ def largest_session() -> Path:
     return max(mains, key=lambda path: path.stat().st_size)
 
 
-def shown(name: str, one: dict[str, float]) -> dict[str, float]:
-    """Print the figures of one measurement."""
-    print(f"{name:<28}{one['entries']:>11,}{one['seconds']:>9.2f}{one['each']:>9.2f}{one['peak']:>9,.0f}")
-    return one
+def print_figures(name: str, figures: dict[str, float]) -> dict[str, float]:
+    """Print the figures of a measurement, and return them."""
+    print(
+        f"{name:<28}{figures['entries']:>11,}{figures['seconds']:>9.2f}{figures['each']:>9.2f}{figures['peak']:>9,.0f}"
+    )
+    return figures
 
 
 def main() -> None:
-    """Measure, print the table, keep the figures in bench/out/thread.json."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--measure", choices=["thread", "read"], help=argparse.SUPPRESS)
-    options.add_argument("--path", type=Path, help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.measure:
-        print(json.dumps((thread if given.measure == "thread" else read_session)(given.path)))
+    """Measure, print the table, and save the figures in bench/out/thread.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--measure", choices=["thread", "read"], help=argparse.SUPPRESS)
+    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps((thread if options.measure == "thread" else read_session)(options.path)))
         return
     print(f"{'':<28}{'entries':>11}{'seconds':>9}{'µs each':>9}{'peak MB':>9}")
-    chains = [shown("loop() of a chain", in_a_process("thread", generated(size))) for size in SIZES]
-    session = shown("read() of a demo session", in_a_process("read", largest_session()))
+    chains = [print_figures("threading a chain", measure_in_process("thread", generate_chain(size))) for size in SIZES]
+    session = print_figures("reading a demo session", measure_in_process("read", largest_session()))
     growth = chains[-1]["each"] / chains[0]["each"]
     print(f"\nTen times the entries cost {growth:.2f} times as much each.")
     (OUT / "thread.json").write_text(json.dumps({"chains": chains, "session": session}, indent=1))

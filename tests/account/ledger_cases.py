@@ -65,8 +65,8 @@ CHARGE_FIELDS: dict[str, Callable[[Charge], Any]] = {
     "flags": lambda charge: [flag.value for flag in charge.flags],
     "calls": lambda charge: list(charge.calls),
     "counted": lambda charge: place_text(charge.place),
-    "set_aside": lambda charge: {place_text(one.place): one.reason.name for one in charge.set_aside},
-    "places": lambda charge: sorted([place_text(charge.place), *(place_text(one.place) for one in charge.set_aside)]),
+    "set_aside": lambda charge: {place_text(copy.place): copy.reason.name for copy in charge.set_aside},
+    "places": lambda charge: sorted([place_text(charge.place), *(place_text(copy.place) for copy in charge.set_aside)]),
 }
 
 

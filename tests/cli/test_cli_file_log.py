@@ -77,10 +77,10 @@ def test_log_prints_patches_with_comments(cli: CliRunner, home: Path) -> None:
     """Nothing in it controls a terminal."""
     result = cli("files", A, "--log", "--home", home, "--reverse")
     assert result.code == 0
-    head, made, *_ = result.out.splitlines()
+    head, second, *_ = result.out.splitlines()
     assert head.startswith("# 2026-01-05 09:00 UTC")
     assert f"session {SESSION[:8]}, turn 1" in head
-    assert made.startswith("# Prompt: make ")
+    assert second.startswith("# Prompt: make ")
     assert "\n--- /dev/null\n" in result.out
     assert control_characters("\n".join(line for line in result.out.splitlines() if line.startswith("#"))) == set()
     assert "Showing the newest 1 edit." in cli("files", A, "--log", "--home", home, "--limit", "1").err

@@ -212,7 +212,7 @@ def test_large_history_is_streamed(tmp_path: Path) -> None:
     code = (
         "from threadline.cli import run;"
         f"run(['history', '--home', {str(tmp_path)!r}, '--jsonl']);"
-        "import sys; peak = [one for one in open('/proc/self/status') if one.startswith('VmHWM')];"
+        "import sys; peak = [line for line in open('/proc/self/status') if line.startswith('VmHWM')];"
         "print(peak[0].split()[1], file=sys.stderr)"
     )
     process = subprocess.run(  # noqa: S603 - ours

@@ -25,7 +25,7 @@ def test_intended_results_come_first(results: list[Outcome]) -> None:
     """95 % of the intended results are among the first ten hits, and the first of them is the first or second hit."""
     measures = figures(results)
     missed = "; ".join(
-        f"{outcome.judged.text} ({outcome.recall:.2f}, {outcome.reciprocal:.2f})" for outcome in worst(results)[:20]
+        f"{outcome.query.text} ({outcome.recall:.2f}, {outcome.reciprocal:.2f})" for outcome in worst(results)[:20]
     )
     measured = f"recall at ten {measures['all']['recall_at_10']}, MRR {measures['all']['mrr']}; worst: {missed}"
     assert measures["all"]["recall_at_10"] >= RECALL, measured
@@ -44,14 +44,14 @@ def test_the_judged_queries_are_complete() -> None:
     judged = list(queries())
     assert len(judged) >= 120
     assert len({query.text for query in judged}) == len(judged)
-    names = {name.partition(":")[0] for query in judged for choice in query.meant for name in choice.split("|")}
+    names = {name.partition(":")[0] for query in judged for choice in query.expected for name in choice.split("|")}
     assert names - {"task"} <= scripts().keys()
-    assert all(query.meant and query.why for query in judged)
+    assert all(query.expected and query.reason for query in judged)
 
 
 def test_hits_that_lack_words_say_so(results: list[Outcome]) -> None:
     """If not all hits have all words in one entry, there is a note."""
-    notes = {outcome.judged.text: outcome.note for outcome in results}
+    notes = {outcome.query.text: outcome.note for outcome in results}
     assert notes["newsletter queue password reset"] is not None
     assert notes["reply:race"] is None
 

@@ -136,7 +136,7 @@ SESSION_PARTS: dict[str, Callable[[Session], Any]] = {
     "leaf": lambda session: session.thread.leaf,
     "leaf_source": lambda session: session.thread.source,
     "conversation": lambda session: uuids(session.conversation),
-    "texts": lambda session: {one.uuid: getattr(one, "text", None) for one in session.conversation},
+    "texts": lambda session: {entry.uuid: getattr(entry, "text", None) for entry in session.conversation},
     "branches": lambda session: [_branch(branch) for branch in session.branches],
     "compactions": lambda session: [_compaction(compaction) for compaction in session.compactions],
     "acts": lambda session: [_act(act) for act in session.acts],

@@ -56,7 +56,7 @@ def _content() -> st.SearchStrategy[Any]:
 def _user() -> st.SearchStrategy[dict[str, Any]]:
     content = _content().map(lambda content: {"message": {"role": "user", "content": content}})
     summary = st.sampled_from([{}, {}, {"isCompactSummary": True}, {"toolUseResult": {"agentId": "a1"}}])
-    return st.builds(lambda one, other: {"type": "user", **one, **other}, content, summary)
+    return st.builds(lambda message, summary: {"type": "user", **message, **summary}, content, summary)
 
 
 def _assistant() -> st.SearchStrategy[dict[str, Any]]:

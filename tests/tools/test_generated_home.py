@@ -10,7 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tools.demo import Written, write
+from tools.demo import HomeSize, write
 
 from threadline.errors import BadQuery, Unreadable
 from threadline.parse import entries
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Written]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HomeSize]:
     """The home that the generator writes by default."""
     path = tmp_path_factory.mktemp("demo") / "home"
     return path, write(path)
@@ -48,14 +48,14 @@ def file_digests(home: Path) -> dict[str, str]:
     return {path.relative_to(home).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_requests_can_be_rebuilt(home: tuple[Path, Written]) -> None:
+def test_requests_can_be_rebuilt(home: tuple[Path, HomeSize]) -> None:
     """Every message of every request is in the transcript, and has the hash that the request names."""
     requests = [request for path in transcripts(home[0]) for request in Requests(list(entries(path)))]
     assert len(requests) > 10
     assert [request.number for request in requests if not (request.verified and request.digest_verified)] == []
 
 
-def test_same_seed_gives_the_same_bytes(tmp_path: Path, home: tuple[Path, Written]) -> None:
+def test_same_seed_gives_the_same_bytes(tmp_path: Path, home: tuple[Path, HomeSize]) -> None:
     """The same seed and size give the same files wherever they are written."""
     second = write(tmp_path / "elsewhere" / "home")
     assert second == home[1]
@@ -87,7 +87,7 @@ def test_ends_on_the_requested_day(tmp_path: Path) -> None:
     assert max(days) == "2026-12-24"
 
 
-def test_counts_match_the_files(home: tuple[Path, Written]) -> None:
+def test_counts_match_the_files(home: tuple[Path, HomeSize]) -> None:
     """`write` returns the numbers of what it wrote."""
     path, written = home
     files = transcripts(path)
@@ -98,7 +98,7 @@ def test_counts_match_the_files(home: tuple[Path, Written]) -> None:
     assert written.projects == len(list((path / "projects").iterdir()))
 
 
-def test_exactly_one_line_is_torn(home: tuple[Path, Written]) -> None:
+def test_exactly_one_line_is_torn(home: tuple[Path, HomeSize]) -> None:
     """Every line is a JSON object, except the last one of one transcript."""
     torn = []
     for file in transcripts(home[0]):
@@ -113,7 +113,7 @@ def test_exactly_one_line_is_torn(home: tuple[Path, Written]) -> None:
         json.loads(torn[0])
 
 
-def test_parents_exist_and_uuids_are_unique(home: tuple[Path, Written]) -> None:
+def test_parents_exist_and_uuids_are_unique(home: tuple[Path, HomeSize]) -> None:
     """Every parent is a row of the same transcript."""
     for file in transcripts(home[0]):
         uuids = [row["uuid"] for row in rows(file) if "uuid" in row]
@@ -122,7 +122,7 @@ def test_parents_exist_and_uuids_are_unique(home: tuple[Path, Written]) -> None:
         assert parents <= set(uuids), file
 
 
-def test_results_have_calls(home: tuple[Path, Written]) -> None:
+def test_results_have_calls(home: tuple[Path, HomeSize]) -> None:
     """Every tool result belongs to a call of the same transcript, and its parent is the row of that call."""
     for file in transcripts(home[0]):
         calls: dict[str, str] = {}
@@ -135,7 +135,7 @@ def test_results_have_calls(home: tuple[Path, Written]) -> None:
                     assert row["parentUuid"] == calls[block["tool_use_id"]]
 
 
-def test_contains_every_kind_of_file_and_row(home: tuple[Path, Written]) -> None:
+def test_contains_every_kind_of_file_and_row(home: tuple[Path, HomeSize]) -> None:
     """Kinds of rows, layouts of agents, and side files."""
     path = home[0]
     kinds: Counter[str] = Counter()
@@ -174,7 +174,7 @@ def test_contains_every_kind_of_file_and_row(home: tuple[Path, Written]) -> None
         assert list(path.glob(pattern)), pattern
 
 
-def test_copies_share_rows(home: tuple[Path, Written]) -> None:
+def test_copies_share_rows(home: tuple[Path, HomeSize]) -> None:
     """A resumed session of 1.0 and a forked one of 2.1 begin with rows of another transcript."""
     owners: dict[str, list[str]] = {}
     for file in transcripts(home[0]):
@@ -184,7 +184,7 @@ def test_copies_share_rows(home: tuple[Path, Written]) -> None:
     assert {versions[0] for versions in owners.values() if len(versions) > 1} == {"1.0.108", "2.1.232"}
 
 
-def test_fields_match_the_version(home: tuple[Path, Written]) -> None:
+def test_fields_match_the_version(home: tuple[Path, HomeSize]) -> None:
     """Rows only have fields that their version wrote, in its order."""
     for file in transcripts(home[0]):
         for row in rows(file):

@@ -1,8 +1,8 @@
-"""A made-up Claude home, as big as wanted: for a first look, for tests, for measuring.
+"""Generate Claude homes of any size, for tests, benchmarks and a first look.
 
-Everything in it is invented, and no two runs with the same seed and size differ. Its shape is that of real
-homes: sizes of transcripts and lines, versions from 0.2.126 on, agents, branches, compactions, copies, side
-files, and one transcript that a crash has torn.
+All content is invented, and the same seed and size always give the same bytes. The structure is that of real homes:
+sizes of transcripts and lines, versions from 0.2.126 on, agents, branches, compactions, copies, side files, and a
+transcript that was truncated by a crash.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Written", "write"]
+__all__ = ["HomeSize", "write"]
 
 _UNTIL = date(2026, 11, 14)
 _MEGABYTE = 1_000_000
 
 
-class Written(msgspec.Struct, frozen=True):
-    """What was written."""
+class HomeSize(msgspec.Struct, frozen=True):
+    """The size of a generated home."""
 
     transcripts: int
-    """All of them, those of agents included, without the journals of workflows."""
+    """Including those of agents, without the journals of workflows."""
     agents: int
-    """How many of the transcripts are agents'."""
+    """The number of transcripts that belong to agents."""
     lines: int
     bytes: int
     projects: int
@@ -44,23 +44,23 @@ def write(
     transcripts: int | None = None,
     until: date = _UNTIL,
     progress: Callable[[int, int], None] | None = None,
-) -> Written:
+) -> HomeSize:
     """Write a home into an empty or new directory.
 
     Args:
-        directory: Where; must not hold anything yet.
+        directory: Must be empty or not exist.
         seed: The same seed, size and last day give the same bytes on every machine.
-        megabytes: How much the transcripts are to hold, in millions of bytes. Big homes hit it to a few
-            percent, small ones come out bigger: what every home must show takes about 2.
-        transcripts: How many transcripts; by default as many as real homes of that size have.
+        megabytes: Total size of the transcripts, in millions of bytes. Large homes match it to a few percent; small
+            ones are larger, because the sessions that every home has take about 2.
+        transcripts: Number of transcripts. Default: as many as real homes of that size have.
         until: The day of the newest session.
-        progress: Called after each session with bytes written and bytes to write.
+        progress: Called after each session with the bytes written and the total.
 
     Raises:
-        BadQuery: The directory holds something, or the size makes no sense.
+        BadQuery: The directory is not empty, or the size is not positive.
         Unreadable: The directory cannot be written.
     """
-    from tools.demo.home import HomeGenerator  # noqa: PLC0415 - the command line imports this module just to name it
+    from tools.demo.home import HomeGenerator  # noqa: PLC0415 - importing the package stays cheap
 
     if not megabytes > 0 or (transcripts is not None and transcripts < 1):
         raise BadQuery("A demo home needs a size above zero: give megabytes, and at least one transcript.")
@@ -68,14 +68,16 @@ def write(
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise BadQuery(f"{directory} is not empty. Name a new directory, so that no home is written over.")
         directory.mkdir(parents=True, exist_ok=True)
-        maker = HomeGenerator(directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until)
-        told = maker.write(progress)
+        generator = HomeGenerator(
+            directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until
+        )
+        results = generator.write(progress)
     except OSError as error:
         raise Unreadable(f"Cannot write a demo home in {directory}: {error.strerror or error}.") from error
-    return Written(
-        transcripts=len(told) + sum(one.agents for one in told),
-        agents=sum(one.agents for one in told),
-        lines=sum(one.lines for one in told),
-        bytes=sum(one.size for one in told),
-        projects=len({one.plan.project.folder for one in told}),
+    return HomeSize(
+        transcripts=len(results) + sum(result.agents for result in results),
+        agents=sum(result.agents for result in results),
+        lines=sum(result.lines for result in results),
+        bytes=sum(result.size for result in results),
+        projects=len({result.plan.project.folder for result in results}),
     )

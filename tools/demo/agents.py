@@ -29,17 +29,17 @@ class AgentWork:
     """Writes messages and calls of one agent until its transcript is as big as it should be."""
 
     def __init__(
-        self, scribe: TranscriptWriter, desk: Workspace, model: str, budget: int, *, side: bool | None = None
+        self, writer: TranscriptWriter, workspace: Workspace, model: str, budget: int, *, side: bool | None = None
     ) -> None:
-        self.scribe = scribe
-        self.desk = desk
-        self.era = scribe.era
-        self.rng = scribe.rng
+        self.writer = writer
+        self.workspace = workspace
+        self.era = writer.era
+        self.rng = writer.rng
         self.model = model
         self.budget = budget
         self.side = side
-        self.meter = UsageCounter(self.era, self.rng, hour=scribe.agent is None)
-        self.context = Context(scribe, desk, side=side)
+        self.meter = UsageCounter(self.era, self.rng, hour=writer.agent is None)
+        self.context = Context(writer, workspace, side=side)
         self.count: Count | None = None
         self.calls = 0
         self.used: dict[str, int] = {}
@@ -50,8 +50,8 @@ class AgentWork:
         self._makers = [make for _, make in kinds]
 
     def left(self) -> int:
-        """Bytes still to be written."""
-        return self.budget - self.scribe.size
+        """Return the bytes still to write."""
+        return self.budget - self.writer.size
 
     def user(self, content: Any, *, parent: Any = ..., prompt: bool = True, **more: Any) -> str:
         """A user row; `more` are the fields that stand after the time."""
@@ -59,15 +59,15 @@ class AgentWork:
             name: more.pop(name) for name in ("isMeta", "isVisibleInTranscriptOnly", "isCompactSummary") if name in more
         }
         message = {"role": "user", "content": content}
-        body: Row = {"type": "user", "message": message, **before, **self.scribe.stamp(), **more}
-        start = self.scribe.size
-        identity = self.scribe.chain(body, parent=parent, side=self.side, prompt=prompt)
-        self.meter.pending += (self.scribe.size - start) // (2 if "toolUseResult" in more else 1)
+        body: Row = {"type": "user", "message": message, **before, **self.writer.stamp(), **more}
+        start = self.writer.size
+        identity = self.writer.chain(body, parent=parent, side=self.side, prompt=prompt)
+        self.meter.pending += (self.writer.size - start) // (2 if "toolUseResult" in more else 1)
         return identity
 
     def message(self, blocks: list[Row]) -> list[str]:
-        """An assistant message, one row per block; gives the rows' uuids."""
-        scribe = self.scribe
+        """An assistant message, one row per block; returns the rows' uuids."""
+        writer = self.writer
         era = self.era
         size = sum(len(str(block.get("input") or block.get("text") or block.get("thinking") or "")) for block in blocks)
         count = self.count = self.meter.message(self.model, size)
@@ -75,16 +75,16 @@ class AgentWork:
         message_id = identifier(self.rng, "msg")
         request_id = identifier(self.rng, "req", 20)
         stop = "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn"
-        final = era.writes("final usage") or self.desk.chance(0.0 if era.writes("progress") else 0.6)
+        final = era.writes("final usage") or self.workspace.chance(0.0 if era.writes("progress") else 0.6)
         placeholder = _PLACEHOLDERS[int(self.rng.random() * len(_PLACEHOLDERS))]
         rows = []
         for index, block in enumerate(blocks):
-            scribe.clock.tick(int(self.rng.random() * 2_400) + 40)
+            writer.clock.tick(int(self.rng.random() * 2_400) + 40)
             ended = era.writes("every row final") or (final and index == len(blocks) - 1)
             usage = self.meter.shape(count, None if ended else placeholder)
             message = self._shape(message_id, block, usage, stop if ended else None)
             body = self._body(message, index, count, request_id, request)
-            rows.append(scribe.chain(body, side=self.side))
+            rows.append(writer.chain(body, side=self.side))
             if self.sample is not None:
                 self.sample.append({"type": "assistant", "message": message, "requestId": request_id})
         return rows
@@ -124,30 +124,30 @@ class AgentWork:
             body["requestId"] = request_id
         if request is not None:
             body |= {"requestRef": request, "requestedModel": self.model, "promptCacheRequested": "1h"}
-        body |= {"type": "assistant", **self.scribe.stamp()}
+        body |= {"type": "assistant", **self.writer.stamp()}
         if writes("effort"):
             body["effort"] = "medium"
         return body
 
     def thinking(self) -> Row:
         """A thinking block; newer versions keep only the signature."""
-        text = self.desk.pools.thought.take(self.rng, self.desk.length(900, 0.8, copies=2))
-        signature = self.desk.pools.signature(self.rng, self.desk.length(500 + len(text) // 2, 0.5, copies=3))
-        hidden = self.era.writes("empty thinking") and self.desk.chance(0.8)
+        text = self.workspace.pools.thought.take(self.rng, self.workspace.length(900, 0.8, copies=2))
+        signature = self.workspace.pools.signature(self.rng, self.workspace.length(500 + len(text) // 2, 0.5, copies=3))
+        hidden = self.era.writes("empty thinking") and self.workspace.chance(0.8)
         return {"type": "thinking", "thinking": "" if hidden else text, "signature": signature}
 
     def text(self, median: int = 350) -> Row:
         """A text block."""
-        text = self.desk.pools.reply.take(self.rng, self.desk.length(median, 0.9, copies=1.2)).strip()
-        if self.desk.chance(0.06):
+        text = self.workspace.pools.reply.take(self.rng, self.workspace.length(median, 0.9, copies=1.2)).strip()
+        if self.workspace.chance(0.06):
             text = f"{self.rng.choice(EMOJI)} {text}"
         return {"type": "text", "text": text or "Done."}
 
     def say(self) -> Row:
         """A sentence or two before a call."""
-        if self.desk.chance(0.3):
+        if self.workspace.chance(0.3):
             return self.text(500)
-        return {"type": "text", "text": self.desk.pools.narration.take(self.rng, self.desk.length(120, 0.7))}
+        return {"type": "text", "text": self.workspace.pools.narration.take(self.rng, self.workspace.length(120, 0.7))}
 
     def call(self, call: Call) -> Row:
         """The block that asks for a tool."""
@@ -162,36 +162,36 @@ class AgentWork:
         return block
 
     def choose(self) -> Call:
-        """Some tool call."""
-        if self.left() > _HUGE and self.desk.chance(0.0015):
-            self.desk.room = min(self.left() // 2, 1_600_000)
-            return tool_calls.dump(self.desk)
-        self.desk.room = max(700, min(self.left(), 120_000))
-        return self.rng.choices(self._makers, self._weights)[0](self.desk)
+        """Return a random tool call."""
+        if self.left() > _HUGE and self.workspace.chance(0.0015):
+            self.workspace.room = min(self.left() // 2, 1_600_000)
+            return tool_calls.dump(self.workspace)
+        self.workspace.room = max(700, min(self.left(), 120_000))
+        return self.rng.choices(self._makers, self._weights)[0](self.workspace)
 
     def step(self) -> None:
-        """A message that calls tools, and their results."""
+        """Write a message that calls tools, and their results."""
         blocks = []
-        if self.desk.chance(0.3):
+        if self.workspace.chance(0.3):
             blocks.append(self.thinking())
-        if self.desk.chance(0.35):
+        if self.workspace.chance(0.35):
             blocks.append(self.say())
-        many = int(self.rng.random() * 4) if self.desk.chance(0.18) else 1
+        many = int(self.rng.random() * 4) if self.workspace.chance(0.18) else 1
         calls = [self.choose() for _ in range(max(1, many))]
         self.run(blocks, calls)
 
     def run(self, blocks: list[Row], calls: list[Call]) -> list[str]:
-        """Write a message with these calls and then their results; gives the tool ids."""
-        asked = [self.call(call) for call in calls]
-        rows = self.message(blocks + asked)[-len(calls) :]
-        for call, block, row in zip(calls, asked, rows, strict=True):
+        """Write a message with these calls and then their results; returns the tool ids."""
+        call_blocks = [self.call(call) for call in calls]
+        rows = self.message(blocks + call_blocks)[-len(calls) :]
+        for call, block, row in zip(calls, call_blocks, rows, strict=True):
             self.calls += 1
             self.used[call.name] = self.used.get(call.name, 0) + 1
             self.context.before(call, block["id"], row)
-            self.scribe.clock.tick(int(self.rng.random() * 3_000) + 20)
+            self.writer.clock.tick(int(self.rng.random() * 3_000) + 20)
             self.result(call, block["id"], row)
-        self.context.after(calls[-1], asked[-1]["id"])
-        return [block["id"] for block in asked]
+        self.context.after(calls[-1], call_blocks[-1]["id"])
+        return [block["id"] for block in call_blocks]
 
     def result(self, call: Call, tool: str, row: str) -> str:
         """The row that carries one result: it hangs under the row of its own call."""
@@ -207,8 +207,8 @@ class AgentWork:
             if call.flagged:
                 block["is_error"] = False
         more: Row = {}
-        bare = self.scribe.agent is not None and self.era.writes("agents below")
-        if call.result is not None and not (bare and self.desk.chance(0.9)):
+        bare = self.writer.agent is not None and self.era.writes("agents below")
+        if call.result is not None and not (bare and self.workspace.chance(0.9)):
             more["toolUseResult"] = call.result
         if self.era.writes("toolDenialKind") and call.content == DENIED:
             more["toolDenialKind"] = "user-rejected"
@@ -226,8 +226,8 @@ DENIED = "The user doesn't want to proceed with this tool use. Wait for what the
 KINDS = ("general-purpose", "Explore", "code-reviewer", "Plan")
 
 
-class Errand(msgspec.Struct, frozen=True):
-    """What an agent was sent for."""
+class AgentTask(msgspec.Struct, frozen=True):
+    """The task of an agent."""
 
     kind: str
     description: str
@@ -235,7 +235,7 @@ class Errand(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct):
-    """What came of it, as the main transcript reports it."""
+    """The result of an agent, as the main transcript reports it."""
 
     identity: str
     text: str
@@ -250,87 +250,88 @@ class Outcome(msgspec.Struct):
     size: int
 
 
-def errand(desk: Workspace) -> Errand:
-    """Something to send an agent for."""
-    words = desk.pools.words
-    noun = desk.rng.choice(desk.project.nouns)
-    verb = desk.rng.choice(desk.project.verbs)
+def new_task(workspace: Workspace) -> AgentTask:
+    """Invent a task for an agent."""
+    words = workspace.pools.words
+    noun = workspace.rng.choice(workspace.project.nouns)
+    verb = workspace.rng.choice(workspace.project.verbs)
+    folder = workspace.rng.choice(workspace.project.folders)
     prompt = (
-        f"Find every place in `{desk.rng.choice(desk.project.folders)}` that may {verb} {article(noun)} {noun}.\n\n"
+        f"Find every place in `{folder}` that may {verb} {article(noun)} {noun}.\n\n"
         f"Context: {words.phrase()}.\n\nReport back:\n1. file and line\n2. whether {words.phrase()}\n"
         '3. anything that looks like a "special case"\n\nDo not change any file.'
     )
-    return Errand(desk.rng.choice(KINDS), f"Find who {verb}s the {noun}", prompt)
+    return AgentTask(workspace.rng.choice(KINDS), f"Find who {verb}s the {noun}", prompt)
 
 
 def new_id(work: AgentWork) -> str:
-    """An agent id as long as its version made them."""
+    """Return an agent id in the format of the version."""
     if work.era.writes("iterations"):
         return f"a{work.rng.getrandbits(64):016x}"
     return f"{work.rng.getrandbits(28):07x}" if work.era.writes("agents below") else f"{work.rng.getrandbits(32):08x}"
 
 
 def path_of(work: AgentWork, identity: str, run: str | None = None) -> Path:
-    """Where the agent's transcript goes."""
-    folder = work.scribe.path.parent
+    """Return the path of the agent's transcript."""
+    folder = work.writer.path.parent
     if work.era.writes("agents beside"):
         return folder / f"agent-{identity}.jsonl"
-    below = folder / work.scribe.session / "subagents"
+    below = folder / work.writer.session / "subagents"
     if run is not None:
         below = below / "workflows" / run
     return below / f"agent-{identity}.jsonl"
 
 
-def send(parent: AgentWork, task: Errand, budget: int, facts: dict[str, Any], *, run: str | None = None) -> Outcome:
-    """Let an agent work until its transcript has about so many bytes.
+def send(parent: AgentWork, task: AgentTask, budget: int, facts: dict[str, Any], *, run: str | None = None) -> Outcome:
+    """Run an agent until its transcript has about `budget` bytes.
 
     `facts` are the branch, slug and entrypoint that its rows repeat.
     """
     identity = new_id(parent)
-    desk = parent.desk
-    scribe = TranscriptWriter(
+    workspace = parent.workspace
+    writer = TranscriptWriter(
         path_of(parent, identity, run),
         era=parent.era,
         rng=parent.rng,
-        clock=parent.scribe.clock,
-        session=parent.scribe.session,
-        cwd=desk.project.path,
+        clock=parent.writer.clock,
+        session=parent.writer.session,
+        cwd=workspace.project.path,
         agent=identity,
         **facts,
     )
-    scribe.prompt_id = parent.scribe.prompt_id
+    writer.prompt_id = parent.writer.prompt_id
     own = Workspace(
-        rng=desk.rng,
-        era=desk.era,
-        project=desk.project,
-        pools=desk.pools,
-        session=desk.session,
-        root=desk.root,
+        rng=workspace.rng,
+        era=workspace.era,
+        project=workspace.project,
+        pools=workspace.pools,
+        session=workspace.session,
+        root=workspace.root,
     )
-    work = AgentWork(scribe, own, parent.rng.choice(parent.era.models), budget)
+    work = AgentWork(writer, own, parent.rng.choice(parent.era.models), budget)
     if parent.era.writes("progress"):
         work.sample = []
     outcome = _work(work, task, identity)
-    scribe.close()
-    parent.desk.searches += own.searches
+    writer.close()
+    parent.workspace.searches += own.searches
     return outcome
 
 
-def inside(parent: AgentWork, task: Errand, budget: int) -> Outcome:
-    """Let an agent work inside the main transcript, as all did until 2.0.27: a tree of its own."""
-    scribe = parent.scribe
-    tip = scribe.parent
-    scribe.parent = None
-    work = AgentWork(scribe, parent.desk, parent.model, scribe.size + budget, side=True)
+def inside(parent: AgentWork, task: AgentTask, budget: int) -> Outcome:
+    """Run an agent inside the main transcript, in its own tree, as versions until 2.0.27 did."""
+    writer = parent.writer
+    tip = writer.parent
+    writer.parent = None
+    work = AgentWork(writer, parent.workspace, parent.model, writer.size + budget, side=True)
     outcome = _work(work, task, "")
-    scribe.parent = tip
+    writer.parent = tip
     return outcome
 
 
-def _work(work: AgentWork, task: Errand, identity: str) -> Outcome:
-    began = work.scribe.clock.now
-    lines = work.scribe.lines
-    size = work.scribe.size
+def _work(work: AgentWork, task: AgentTask, identity: str) -> Outcome:
+    began = work.writer.clock.now
+    lines = work.writer.lines
+    size = work.writer.size
     work.user(task.prompt, parent=None)
     work.context.first(work.model)
     while work.left() > 0:
@@ -340,20 +341,20 @@ def _work(work: AgentWork, task: Errand, identity: str) -> Outcome:
     return Outcome(
         identity=identity,
         text=answer["text"],
-        milliseconds=work.scribe.clock.now - began,
+        milliseconds=work.writer.clock.now - began,
         tokens=work.meter.context,
         calls=work.calls,
         usage=work.meter.shape(work.count) if work.count else {},
         sample=(work.sample or [])[:6],
         sums=work.meter.sums,
         used=work.used,
-        lines=work.scribe.lines - lines,
-        size=work.scribe.size - size,
+        lines=work.writer.lines - lines,
+        size=work.writer.size - size,
     )
 
 
-def meta(work: AgentWork, task: Errand, outcome: Outcome, tool: str, *, run: str | None = None) -> None:
-    """The sidecar of an agent's transcript."""
+def meta(work: AgentWork, task: AgentTask, outcome: Outcome, tool: str, *, run: str | None = None) -> None:
+    """Write the sidecar of an agent's transcript."""
     if not work.era.writes("meta.json"):
         return
     facts: Row = {"agentType": task.kind, "description": task.description}
@@ -372,11 +373,11 @@ def meta(work: AgentWork, task: Errand, outcome: Outcome, tool: str, *, run: str
     path.write_bytes(msgspec.json.encode(facts))
 
 
-def report(work: AgentWork, task: Errand, outcome: Outcome) -> tuple[list[Row], Row]:
-    """Content and `toolUseResult` of a call that waited for its agent."""
+def report(work: AgentWork, task: AgentTask, outcome: Outcome) -> tuple[list[Row], Row]:
+    """Return the content and `toolUseResult` of a call that waited for its agent."""
     writes = work.era.writes
-    said = [{"type": "text", "text": outcome.text}]
-    content = list(said)
+    text_blocks = [{"type": "text", "text": outcome.text}]
+    content = list(text_blocks)
     result: Row = {}
     if outcome.identity:
         tail = (
@@ -388,7 +389,7 @@ def report(work: AgentWork, task: Errand, outcome: Outcome) -> tuple[list[Row], 
         result = {"status": "completed", "prompt": task.prompt, "agentId": outcome.identity}
         if writes("toolStats"):
             result["agentType"] = task.kind
-    result |= {"content": said}
+    result |= {"content": text_blocks}
     if writes("resolvedModel"):
         result["resolvedModel"] = work.model
     result |= {

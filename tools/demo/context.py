@@ -35,12 +35,12 @@ _TOOLS = (
 class Context:
     """Writes what is not said by anyone, but stands in the transcript."""
 
-    def __init__(self, scribe: TranscriptWriter, desk: Workspace, *, side: bool | None) -> None:
-        self._scribe = scribe
-        self._desk = desk
-        self._rng = scribe.rng
+    def __init__(self, writer: TranscriptWriter, workspace: Workspace, *, side: bool | None) -> None:
+        self._writer = writer
+        self._workspace = workspace
+        self._rng = writer.rng
         self._side = side
-        self._hooked = desk.chance(0.7)
+        self._hooked = workspace.chance(0.7)
         self._shape: dict[str, Any] | None = None
         self._base: str | None = None
         self._tokens = 15_000_000
@@ -51,76 +51,76 @@ class Context:
         self, data: Row, tool: str, parent: str | None, *, above: str | None = None, move: bool = False
     ) -> str:
         """A progress row beside the chain."""
-        scribe = self._scribe
+        writer = self._writer
         if data["type"] == "hook_progress":
             ends = {
                 "parentToolUseID": above or tool,
                 "toolUseID": tool,
-                "timestamp": scribe.clock.text(),
+                "timestamp": writer.clock.text(),
                 "uuid": uuid(self._rng),
             }
         else:
-            ends = {"toolUseID": tool, "parentToolUseID": above or tool, **scribe.stamp()}
-        return scribe.chain({"type": "progress", "data": data, **ends}, parent=parent, side=self._side, move=move)
+            ends = {"toolUseID": tool, "parentToolUseID": above or tool, **writer.stamp()}
+        return writer.chain({"type": "progress", "data": data, **ends}, parent=parent, side=self._side, move=move)
 
     def attach(self, attachment: Row, rendered: str | None = None, role: str = "system") -> str:
         """An attachment in the chain; the newest versions write down how the model saw it."""
-        body: Row = {"attachment": attachment, "type": "attachment", **self._scribe.stamp()}
-        if rendered is not None and self._scribe.era.writes("requests"):
+        body: Row = {"attachment": attachment, "type": "attachment", **self._writer.stamp()}
+        if rendered is not None and self._writer.era.writes("requests"):
             body |= {
                 "rendered": [{"content": f"<system-reminder>\n{rendered}\n</system-reminder>"}],
                 "renderedRole": role,
             }
-        return self._scribe.chain(body, side=self._side)
+        return self._writer.chain(body, side=self._side)
 
     def _hook(self, event: str, name: str) -> Row:
         return {"type": "hook_progress", "hookEvent": event, "hookName": f"{event}:{name}", "command": _HOOK}
 
     def before(self, call: Call, tool: str, row: str) -> None:
         """What happens between a call and its result."""
-        if not self._scribe.era.writes("progress"):
+        if not self._writer.era.writes("progress"):
             return
-        if self._hooked and self._desk.chance(0.6):
+        if self._hooked and self._workspace.chance(0.6):
             self.progress(self._hook("PreToolUse", call.name), tool, row)
         if not call.wide:
             return
         above: str | None = row
         printed = call.result["stdout"] if isinstance(call.result, dict) else ""
         for second in range(2, 2 + int(self._rng.random() * 12)):
-            self._scribe.clock.tick(1_000)
-            shown = printed[: second * 90]
+            self._writer.clock.tick(1_000)
+            output = printed[: second * 90]
             data = {
                 "type": "bash_progress",
-                "output": shown[-400:],
-                "fullOutput": shown,
+                "output": output[-400:],
+                "fullOutput": output,
                 "elapsedTimeSeconds": second,
-                "totalLines": shown.count("\n"),
+                "totalLines": output.count("\n"),
             }
             above = self.progress(data, f"bash-progress-{second}", above, above=tool)
 
     def after(self, call: Call, tool: str) -> None:
         """What happens after the results of a message."""
-        era = self._scribe.era
+        era = self._writer.era
         if era.writes("progress") and self._hooked:
-            for _ in range(1 + (self._desk.chance(0.4))):
-                self.progress(self._hook("PostToolUse", call.name), tool, self._scribe.parent, move=True)
+            for _ in range(1 + (self._workspace.chance(0.4))):
+                self.progress(self._hook("PostToolUse", call.name), tool, self._writer.parent, move=True)
         if not era.writes("attachments"):
             return
-        if era.writes("total_tokens_reminder") and self._desk.chance(0.12):
+        if era.writes("total_tokens_reminder") and self._workspace.chance(0.12):
             self._tokens -= 60_000
             text = f"<total_tokens>{self._tokens} tokens left</total_tokens>"
             self.attach({"type": "total_tokens_reminder", "text": text}, text)
-        if self._desk.chance(0.04):
-            tasks = self._desk.tasks
+        if self._workspace.chance(0.04):
+            tasks = self._workspace.tasks
             self.attach(
                 {"type": "task_reminder", "content": [dict(task) for task in tasks], "itemCount": len(tasks)},
                 "Tasks",
             )
-        if self._hooked and self._desk.chance(0.1):
+        if self._hooked and self._workspace.chance(0.1):
             self._hooks(call, tool)
-        if self._desk.chance(0.015):
-            name = self._desk.project.at(self._desk.file())
-            snippet = self._desk.code(600)
+        if self._workspace.chance(0.015):
+            name = self._workspace.project.at(self._workspace.file())
+            snippet = self._workspace.code(600)
             self.attach(
                 {"type": "edited_text_file", "filename": name, "snippet": snippet},
                 f"{name} was changed:\n{snippet}",
@@ -137,11 +137,11 @@ class Context:
         """What stands before the first prompt: the session's hooks."""
         if not self._hooked:
             return
-        if self._scribe.era.writes("progress"):
+        if self._writer.era.writes("progress"):
             tool = uuid(self._rng)
             self.progress(self._hook("SessionStart", "startup"), tool, None, move=True)
-        elif self._scribe.era.writes("attachments"):
-            text = self._desk.pools.words.phrase()
+        elif self._writer.era.writes("attachments"):
+            text = self._workspace.pools.words.phrase()
             named = {
                 "hookName": "SessionStart:startup",
                 "toolUseID": uuid(self._rng),
@@ -151,10 +151,10 @@ class Context:
 
     def first(self, model: str) -> None:
         """What is attached to the first prompt."""
-        era = self._scribe.era
+        era = self._writer.era
         if not era.writes("attachments"):
             return
-        words = self._desk.pools.words
+        words = self._workspace.pools.words
         added = ["WebFetch", "WebSearch", "NotebookEdit", "mcp__tracker__get_issue"]
         delta: Row = {
             "type": "deferred_tools_delta",
@@ -180,7 +180,7 @@ class Context:
         self.attach(listing, f"Skills:\n{skills}")
 
     def _environment(self, model: str) -> None:
-        project = self._desk.project
+        project = self._workspace.project
         snapshot = {
             "workingDirectory": project.path,
             "isWorktree": ".claude/worktrees" in project.path,
@@ -195,34 +195,34 @@ class Context:
         identity = {"modelId": model, "marketingName": name, "knowledgeCutoff": "June 2026"}
         text = f"The model is {name} ({model})."
         self.attach({"type": "model", "identity": identity, "text": text}, text)
-        rule = self._desk.pools.words.phrase()
+        rule = self._workspace.pools.words.phrase()
         memory = f"# {project.name}\n\n- run `{project.check}` before a commit\n- {rule}\n"
         files = [{"path": project.at("CLAUDE.md"), "type": "Project", "content": memory}]
         self.attach({"type": "instructions", "files": files}, memory, "user")
-        status = f"Current branch: {project.tasks[0].branch}\nStatus:\nM {self._desk.file()}\n?? notes.md"
+        status = f"Current branch: {project.tasks[0].branch}\nStatus:\nM {self._workspace.file()}\n?? notes.md"
         self.attach({"type": "session_context", "context": {"gitStatus": status}}, status, "user")
-        today = self._scribe.clock.text()[:10]
+        today = self._writer.clock.text()[:10]
         self.attach({"type": "date", "date": today}, f"Today is {today}.")
 
     def request(self, model: str) -> str | None:
-        """The request for the next message as it was sent, in the newest versions; gives its id."""
-        scribe = self._scribe
-        sent = scribe.sent
+        """The request for the next message as it was sent, in the newest versions; returns its id."""
+        writer = self._writer
+        sent = writer.sent
         if self.hidden or sent is None:
             return None
-        head: Row = {"sessionId": scribe.session}
-        if scribe.agent:
-            head["agentId"] = scribe.agent
+        head: Row = {"sessionId": writer.session}
+        if writer.agent:
+            head["agentId"] = writer.agent
         if self._shape is None:
             self._rng.getrandbits(_HASH_BITS)
             self._shape = self._make_shape()
             shape_hash = hash_json(self._shape)
-            scribe.write(
+            writer.write(
                 {"type": "api-request-shape", **head, "shapeHash": shape_hash, **self._when(), "shape": self._shape}
             )
-            text = f"# Environment\n{self._desk.project.path}\n\n{self._desk.pools.words.phrase()}"
+            text = f"# Environment\n{self._workspace.project.path}\n\n{self._workspace.pools.words.phrase()}"
             blob = {"role": "user", "content": [{"type": "text", "text": text}]}
-            scribe.write({"type": "api-request-blob", **head, "hash": hash_json(blob), "message": blob})
+            writer.write({"type": "api-request-blob", **head, "hash": hash_json(blob), "message": blob})
             sent.add(blob)
         identity = uuid(self._rng)
         row: Row = {
@@ -241,12 +241,12 @@ class Context:
         row["tail"], row["cacheControl"], row["requestDigest"] = sent.send(
             params, self._shape, {"type": "ephemeral", "ttl": "1h"}
         )
-        scribe.write(row)
+        writer.write(row)
         self._base = identity
         return identity
 
     def _when(self) -> Row:
-        return {"timestamp": self._scribe.clock.text(), "version": self._scribe.era.version}
+        return {"timestamp": self._writer.clock.text(), "version": self._writer.era.version}
 
     def _params(self, model: str) -> Row:
         return {
@@ -259,12 +259,12 @@ class Context:
         }
 
     def _make_shape(self) -> dict[str, Any]:
-        words = self._desk.pools.words
+        words = self._workspace.pools.words
         tools = []
         for name in _TOOLS:
             fields = {
                 field: {"description": sentence(words.phrase()), "type": "string"}
-                for field in self._rng.sample(self._desk.project.fields, 3)
+                for field in self._rng.sample(self._workspace.project.fields, 3)
             }
             schema = {
                 "type": "object",
@@ -272,7 +272,7 @@ class Context:
                 "required": list(fields)[:1],
                 "additionalProperties": False,
             }
-            said = f"{name}: {words.phrase()}.\n\nUsage:\n- {words.phrase()}\n- {words.phrase()}"
-            tools.append({"name": name, "description": said, "input_schema": schema})
-        system = f"You work on {self._desk.project.name}.\n\n" + "\n".join(f"- {words.phrase()}" for _ in range(9))
+            description = f"{name}: {words.phrase()}.\n\nUsage:\n- {words.phrase()}\n- {words.phrase()}"
+            tools.append({"name": name, "description": description, "input_schema": schema})
+        system = f"You work on {self._workspace.project.name}.\n\n" + "\n".join(f"- {words.phrase()}" for _ in range(9))
         return {"system": [{"type": "text", "text": system}], "tools": tools}

@@ -23,16 +23,16 @@ _HOOK = "python3 $CLAUDE_PROJECT_DIR/.claude/hooks/note.py --format json"
 
 
 def opening(session: Session) -> None:
-    """Rows before anything is said."""
+    """Write the rows before the first prompt."""
     writes = session.plan.era.writes
-    scribe = session.scribe
-    if writes("resume copies") and (session.plan.scenes or session.desk.chance(0.5)):
+    writer = session.writer
+    if writes("resume copies") and (session.plan.scenes or session.workspace.chance(0.5)):
         for task in session.plan.project.tasks[:2]:
-            scribe.write({"type": "summary", "summary": task.title, "leafUuid": uuid(session.rng)})
+            writer.write({"type": "summary", "summary": task.title, "leafUuid": uuid(session.rng)})
     if writes("leafUuid"):
-        scribe.write({"type": "mode", "mode": "normal", "sessionId": scribe.session})
+        writer.write({"type": "mode", "mode": "normal", "sessionId": writer.session})
     elif writes("away_summary"):
-        scribe.write({"type": "permission-mode", "permissionMode": "acceptEdits", "sessionId": scribe.session})
+        writer.write({"type": "permission-mode", "permissionMode": "acceptEdits", "sessionId": writer.session})
 
 
 def prompt_fields(session: Session) -> Row:
@@ -64,9 +64,9 @@ def backup(path: str, version: int) -> str:
 
 def snapshot(session: Session, identity: str) -> None:
     """Copies of the files edited so far, at a prompt."""
-    scribe = session.scribe
-    now = scribe.clock.text()
-    edited = list(session.desk.edited.items())[-12:]
+    writer = session.writer
+    now = writer.clock.text()
+    edited = list(session.workspace.edited.items())[-12:]
     if session.plan.era.writes("deltas"):
         for path, count in edited[-1:]:
             row: Row = {"type": "file-history-delta", "messageId": identity, "snapshotMessageId": identity}
@@ -75,7 +75,7 @@ def snapshot(session: Session, identity: str) -> None:
                 "version": max(count, 1),
                 "backupTime": now,
             }
-            scribe.write({**row, "trackingPath": path, "backup": saved, "timestamp": now})
+            writer.write({**row, "trackingPath": path, "backup": saved, "timestamp": now})
     elif session.plan.era.writes("snapshots"):
         tracked = {
             path: {
@@ -85,12 +85,12 @@ def snapshot(session: Session, identity: str) -> None:
             }
             for path, count in edited
         }
-        held = {"messageId": identity, "trackedFileBackups": tracked, "timestamp": now}
-        scribe.write(
+        content = {"messageId": identity, "trackedFileBackups": tracked, "timestamp": now}
+        writer.write(
             {
                 "type": "file-history-snapshot",
                 "messageId": identity,
-                "snapshot": held,
+                "snapshot": content,
                 "isSnapshotUpdate": False,
             }
         )
@@ -98,7 +98,7 @@ def snapshot(session: Session, identity: str) -> None:
 
 def system(session: Session, subtype: str, fields: Row, *, parent: Any = ..., **first: Any) -> str:
     """A system row."""
-    return session.scribe.chain({"type": "system", "subtype": subtype, **fields}, parent=parent, **first)
+    return session.writer.chain({"type": "system", "subtype": subtype, **fields}, parent=parent, **first)
 
 
 def _times(session: Session) -> Row:
@@ -106,9 +106,9 @@ def _times(session: Session) -> Row:
 
 
 def after_turn(session: Session, milliseconds: int) -> None:
-    """What the end of a turn leaves."""
+    """Write the rows at the end of a turn."""
     writes = session.plan.era.writes
-    if writes("stop_hook_summary") and session.desk.chance(0.5):
+    if writes("stop_hook_summary") and session.workspace.chance(0.5):
         fields: Row = {
             "hookCount": 1,
             "hookInfos": [{"command": _HOOK, "durationMs": 42}],
@@ -119,38 +119,42 @@ def after_turn(session: Session, milliseconds: int) -> None:
             "level": "suggestion",
         }
         system(session, "stop_hook_summary", {**fields, **_times(session), "toolUseID": uuid(session.rng)})
-    if writes("turn_duration") and session.desk.chance(0.6):
+    if writes("turn_duration") and session.workspace.chance(0.6):
         fields = {"durationMs": milliseconds}
         if writes("attachments"):
-            fields["messageCount"] = session.scribe.lines
+            fields["messageCount"] = session.writer.lines
         system(session, "turn_duration", {**fields, **_times(session), "isMeta": False})
-    if writes("away_summary") and session.desk.chance(0.1):
-        text = f"You were working on: {session.plan.task.title}. Next: {session.desk.pools.words.phrase()}."
+    if writes("away_summary") and session.workspace.chance(0.1):
+        text = f"You were working on: {session.plan.task.title}. Next: {session.workspace.pools.words.phrase()}."
         system(session, "away_summary", {"content": text, **_times(session), "isMeta": False})
     if writes("last-prompt"):
         titles(session)
 
 
 def titles(session: Session) -> None:
-    """Rows that say what the session is about; they are written again and again."""
-    scribe = session.scribe
-    if session.plan.era.writes("titles") and session.desk.chance(0.3):
-        scribe.write({"type": "ai-title", "aiTitle": session.plan.task.title, "sessionId": scribe.session})
+    """Write the titles of the session, which are repeated often."""
+    writer = session.writer
+    if session.plan.era.writes("titles") and session.workspace.chance(0.3):
+        writer.write({"type": "ai-title", "aiTitle": session.plan.task.title, "sessionId": writer.session})
     if "named" in session.plan.scenes:
         name = f"{session.plan.project.name}: {session.plan.task.branch}"
-        scribe.write({"type": "custom-title", "customTitle": name, "sessionId": scribe.session})
+        writer.write({"type": "custom-title", "customTitle": name, "sessionId": writer.session})
     row: Row = {"type": "last-prompt", "lastPrompt": session.prompts[-1][1][:200]}
     if session.plan.era.writes("leafUuid"):
-        row["leafUuid"] = scribe.parent
-    scribe.write({**row, "sessionId": scribe.session})
+        row["leafUuid"] = writer.parent
+    writer.write({**row, "sessionId": writer.session})
 
 
 def between(session: Session) -> None:
-    """Now and then something happens before the next prompt."""
+    """Sometimes write an event before the next prompt."""
     kinds = ("rewind", "interrupt", "command", "queue", "error", "refused")
-    if session.desk.chance(0.16):
+    if session.workspace.chance(0.16):
         SCENES[session.rng.choice(kinds)](session)
-    if session.plan.era.writes("inline agents") and session.desk.chance(0.06) and session.work.left() > templates.PAGE:
+    if (
+        session.plan.era.writes("inline agents")
+        and session.workspace.chance(0.06)
+        and session.work.left() > templates.PAGE
+    ):
         session.plan.agents.append(min(session.work.left() // 4, 60_000))
 
 
@@ -159,9 +163,9 @@ def compaction(session: Session) -> None:
     compact(session)
 
 
-def notification(session: Session, task: agents.Errand, outcome: agents.Outcome, tool: str) -> None:
+def notification(session: Session, task: agents.AgentTask, outcome: agents.Outcome, tool: str) -> None:
     """A background agent has finished: the notice comes through the queue and starts a turn of its own."""
-    scribe = session.scribe
+    writer = session.writer
     session.clock.tick(4_000)
     text = (
         f"<task-notification>\n<task-id>{outcome.identity}</task-id>\n<tool-use-id>{tool}</tool-use-id>\n"
@@ -171,9 +175,9 @@ def notification(session: Session, task: agents.Errand, outcome: agents.Outcome,
         f"<duration_ms>{outcome.milliseconds}</duration_ms></usage>\n</task-notification>"
     )
     queued: Row = {"type": "queue-operation", "operation": "enqueue", "timestamp": session.clock.text()}
-    scribe.write({**queued, "sessionId": scribe.session, "content": text})
+    writer.write({**queued, "sessionId": writer.session, "content": text})
     queued = {"type": "queue-operation", "operation": "dequeue", "timestamp": session.clock.text()}
-    scribe.write({**queued, "sessionId": scribe.session})
+    writer.write({**queued, "sessionId": writer.session})
     more: Row = {"origin": {"kind": "task-notification"}, "promptSource": "system"}
     session.work.user(text, **more)
     session.work.message([session.work.text(300)])
@@ -184,9 +188,9 @@ def workflow(session: Session, sizes: list[int]) -> None:
     work = session.work
     run = f"wf_{session.rng.getrandbits(40):010x}"
     name = "review-everything"
-    below = f"{session.desk.folder()}/subagents/workflows/{run}"
+    below = f"{session.workspace.folder()}/subagents/workflows/{run}"
     script = f'export default async (flow) => {{\n  await flow.agents("{session.plan.task.title}");\n}};\n'
-    path = session.desk.side(f"workflows/scripts/{name}-{run}.js", script.encode())
+    path = session.workspace.side(f"workflows/scripts/{name}-{run}.js", script.encode())
     text = f"Workflow {name} started in the background ({run})."
     result = {
         "status": "async_launched",
@@ -201,7 +205,7 @@ def workflow(session: Session, sizes: list[int]) -> None:
     work.run([work.say()], [Call("Workflow", {"name": name, "args": session.plan.task.title}, text, result)])
     journal: list[bytes] = []
     for size in sizes:
-        task = agents.errand(session.desk)
+        task = agents.new_task(session.workspace)
         outcome = agents.send(work, task, size, session.facts, run=run)
         agents.meta(work, task, outcome, "", run=run)
         session.extra_lines += outcome.lines
@@ -211,37 +215,37 @@ def workflow(session: Session, sizes: list[int]) -> None:
         started = {"type": "started", "key": key, "agentId": outcome.identity}
         ended = {"type": "result", "key": key, "agentId": outcome.identity, "result": outcome.text}
         journal += [encode(started), encode(ended)]
-    session.desk.side(f"subagents/workflows/{run}/journal.jsonl", b"\n".join(journal) + b"\n")
-    ran = {"runId": run, "workflowName": name, "status": "completed", "agentCount": len(sizes)}
-    session.desk.side(f"workflows/{run}.json", encode(ran))
+    session.workspace.side(f"subagents/workflows/{run}/journal.jsonl", b"\n".join(journal) + b"\n")
+    summary = {"runId": run, "workflowName": name, "status": "completed", "agentCount": len(sizes)}
+    session.workspace.side(f"workflows/{run}.json", encode(summary))
 
 
 def closing(session: Session) -> None:
-    """Rows that close a session."""
+    """Write the closing rows of a session."""
     writes = session.plan.era.writes
-    scribe = session.scribe
+    writer = session.writer
     if writes("titles"):
-        scribe.write({"type": "ai-title", "aiTitle": session.plan.task.title, "sessionId": scribe.session})
+        writer.write({"type": "ai-title", "aiTitle": session.plan.task.title, "sessionId": writer.session})
     if writes("requests"):
-        scribe.write({"type": "tools-used", "tools": sorted(session.work.used), "sessionId": scribe.session})
+        writer.write({"type": "tools-used", "tools": sorted(session.work.used), "sessionId": writer.session})
     sums = totals([session.inherited, session.work.meter.sums, *session.sums])
     if writes("cost-state") and all(model in RATES for model in sums):
         _cost(session, sums)
     if writes("last-prompt"):
         titles(session)
-    if writes("pr-link") and session.desk.chance(0.1):
+    if writes("pr-link") and session.workspace.chance(0.1):
         number = session.rng.randrange(10, 400)
         repository = f"mara/{session.plan.project.name}"
-        row: Row = {"type": "pr-link", "sessionId": scribe.session, "prNumber": number}
+        row: Row = {"type": "pr-link", "sessionId": writer.session, "prNumber": number}
         url = f"https://code.example/{repository}/pull/{number}"
-        scribe.write({**row, "prUrl": url, "prRepository": repository, "timestamp": session.clock.text()})
+        writer.write({**row, "prUrl": url, "prRepository": repository, "timestamp": session.clock.text()})
 
 
 def _cost(session: Session, sums: dict[str, list[int]]) -> None:
-    used = {}
+    usage_by_model = {}
     for model, (fresh, output, read, five, hour, thinking) in sums.items():
         searches = session.searches() if model == session.work.model else 0
-        used[model] = {
+        usage_by_model[model] = {
             "inputTokens": fresh,
             "outputTokens": output,
             "thinkingTokens": thinking,
@@ -253,19 +257,19 @@ def _cost(session: Session, sums: dict[str, list[int]]) -> None:
             "costUSD": usage.total_cost(sums, model, searches),
         }
     total = session.clock.now - session.plan.start
-    session.scribe.write(
+    session.writer.write(
         {
             "type": "cost-state",
-            "sessionId": session.scribe.session,
-            "totalCostUSD": sum(one["costUSD"] for one in used.values()),
+            "sessionId": session.writer.session,
+            "totalCostUSD": sum(row["costUSD"] for row in usage_by_model.values()),
             "totalAPIDuration": total // 3,
             "totalAPIDurationWithoutRetries": total // 3,
             "totalToolDuration": total // 6,
-            "totalLinesAdded": session.desk.added,
-            "totalLinesRemoved": session.desk.removed,
+            "totalLinesAdded": session.workspace.added,
+            "totalLinesRemoved": session.workspace.removed,
             "totalDuration": total,
             "startTime": session.plan.start,
-            "modelUsage": used,
+            "modelUsage": usage_by_model,
             "hasUnknownModelCost": False,
         }
     )
@@ -285,7 +289,7 @@ def rewind(session: Session) -> None:
     """The next prompt hangs under an older row: what came after it becomes a branch."""
     older = [tip for tip in session.tips[:-1] if tip is not None]
     if older:
-        session.scribe.parent = session.rng.choice(older)
+        session.writer.parent = session.rng.choice(older)
 
 
 def interrupt(session: Session) -> None:
@@ -297,8 +301,8 @@ def interrupt(session: Session) -> None:
 def refused(session: Session) -> None:
     """A call is not allowed; no result but the refusal."""
     command = f"rm -rf {session.plan.project.folders[0]}/build"
-    asked = {"command": command, "description": "Remove the build folder"}
-    call = Call("Bash", asked, DENIED, "User rejected tool use", error=True)
+    arguments = {"command": command, "description": "Remove the build folder"}
+    call = Call("Bash", arguments, DENIED, "User rejected tool use", error=True)
     session.work.run([session.work.say()], [call])
     session.work.user([{"type": "text", "text": "[Request interrupted by user for tool use]"}])
 
@@ -315,7 +319,7 @@ def command(session: Session) -> None:
         for content in (text, printed):
             times = {"timestamp": session.clock.text(), "uuid": uuid(session.rng)}
             row: Row = {"type": "system", "subtype": "local_command", "content": content, "level": "info"}
-            session.scribe.chain({**row, **times, "isMeta": False})
+            session.writer.chain({**row, **times, "isMeta": False})
         return
     session.work.user(
         "Caveat: The messages below were generated by the user while running local commands.",
@@ -328,7 +332,7 @@ def command(session: Session) -> None:
 def shell(session: Session) -> None:
     """A command that the person ran with `!`."""
     session.work.user("<bash-input>git status --short</bash-input>")
-    printed = session.desk.pools.git.take(session.rng, 300)
+    printed = session.workspace.pools.git.take(session.rng, 300)
     session.work.user(f"<bash-stdout>{printed}</bash-stdout><bash-stderr></bash-stderr>")
 
 
@@ -336,19 +340,19 @@ def queue(session: Session) -> None:
     """Something typed while the model works."""
     if not session.plan.era.writes("queue"):
         return
-    scribe = session.scribe
+    writer = session.writer
     text = session.rng.choice(templates.FEEDBACK)
     queued: Row = {"type": "queue-operation", "operation": "enqueue", "timestamp": session.clock.text()}
-    scribe.write({**queued, "sessionId": scribe.session, "content": text})
+    writer.write({**queued, "sessionId": writer.session, "content": text})
     session.work.step()
     if session.plan.era.writes("attachments"):
         queued = {"type": "queue-operation", "operation": "remove", "timestamp": session.clock.text()}
-        scribe.write({**queued, "sessionId": scribe.session})
+        writer.write({**queued, "sessionId": writer.session})
         attachment = {"type": "queued_command", "prompt": text, "commandMode": "prompt"}
         session.work.context.attach(attachment, f"The user sent a message while you were working:\n{text}", "user")
     else:
         queued = {"type": "queue-operation", "operation": "remove", "timestamp": session.clock.text()}
-        scribe.write({**queued, "sessionId": scribe.session})
+        writer.write({**queued, "sessionId": writer.session})
     session.work.step()
 
 
@@ -364,7 +368,7 @@ def error(session: Session) -> None:
             }
             row: Row = {"type": "system", "subtype": "api_error", "level": "error", "error": failed}
             row |= {"retryInMs": 540.25 * attempt, "retryAttempt": attempt, "maxRetries": 10}
-            session.scribe.chain({**row, **times})
+            session.writer.chain({**row, **times})
             session.clock.tick(600 * attempt)
         return
     text = 'API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'
@@ -378,14 +382,14 @@ def error(session: Session) -> None:
         "stop_sequence": "",
         "usage": {**_ZERO, "server_tool_use": {"web_search_requests": 0}, "service_tier": None},
     }
-    body = {"type": "assistant", **session.scribe.stamp(), "message": message, "isApiErrorMessage": True}
-    session.scribe.chain(body)
+    body = {"type": "assistant", **session.writer.stamp(), "message": message, "isApiErrorMessage": True}
+    session.writer.chain(body)
 
 
 def picture(session: Session) -> None:
     """A prompt with a pasted screenshot."""
-    session.desk.room = max(3_000, min(session.work.left(), 200_000))
-    data = session.desk.pools.signature(session.rng, session.desk.length(40_000, 0.8))
+    session.workspace.room = max(3_000, min(session.work.left(), 200_000))
+    data = session.workspace.pools.signature(session.rng, session.workspace.length(40_000, 0.8))
     source = {"type": "base64", "media_type": "image/png", "data": data}
     blocks: list[Row] = [
         {"type": "text", "text": "[Image #1] it looks like this now. The button should be on the left"},
@@ -400,9 +404,9 @@ def planned(session: Session) -> None:
     """Plan mode: a plan is written down and approved."""
     if not session.plan.era.writes("model first"):
         return
-    plan = f"# {session.plan.task.title}\n\n" + session.desk.pools.reply.take(session.rng, 900)
+    plan = f"# {session.plan.task.title}\n\n" + session.workspace.pools.reply.take(session.rng, 900)
     path = f"{HOME}/plans/{session.slug}.md"
-    file = session.desk.root / "plans" / f"{session.slug}.md"
+    file = session.workspace.root / "plans" / f"{session.slug}.md"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(plan, encoding="utf-8", newline="\n")
     content = f"The plan was approved:\n\n{plan}"
@@ -414,7 +418,7 @@ def question(session: Session) -> None:
     """The model asks, the person chooses."""
     if not session.plan.era.writes("tasks"):
         return
-    asked = f"What should happen when {session.desk.pools.words.phrase()}?"
+    asked = f"What should happen when {session.workspace.pools.words.phrase()}?"
     options = [
         {"label": "Refuse it", "description": "With an error"},
         {"label": "Keep it", "description": "As today"},
@@ -429,12 +433,12 @@ def listed(session: Session) -> None:
     """The work is written down as a list and crossed off."""
     make = tool_calls.task if session.plan.era.writes("tasks") else tool_calls.todo
     for _ in range(5):
-        session.work.run([], [make(session.desk)])
+        session.work.run([], [make(session.workspace)])
 
 
 def long_output(session: Session) -> None:
     """A command prints so much that the client puts it in a file."""
-    printed = session.desk.pools.tests.take(session.rng, 64_000)
+    printed = session.workspace.pools.tests.take(session.rng, 64_000)
     result: Row = {
         "stdout": printed,
         "stderr": "",
@@ -442,7 +446,7 @@ def long_output(session: Session) -> None:
         "isImage": False,
         "noOutputExpected": False,
     }
-    content = persisted(session.desk, printed, result)
+    content = persisted(session.workspace, printed, result)
     result["stdout"] = printed[:2_000]
     asked = {"command": session.plan.project.check + " -v", "description": "Run all tests, with names"}
     session.work.run([], [Call("Bash", asked, content, result, flagged=True)])
@@ -451,12 +455,14 @@ def long_output(session: Session) -> None:
 def compact(session: Session) -> None:
     """The context is replaced by a summary, in the way of the version."""
     writes = session.plan.era.writes
-    scribe = session.scribe
-    tip = scribe.parent
+    writer = session.writer
+    tip = writer.parent
     before = session.work.meter.cut()
-    session.segment = scribe.size
+    session.segment = writer.size
     session.clock.tick(45_000)
-    text = session.desk.pools.words.fill(templates.SUMMARY) + session.desk.pools.reply.take(session.rng, 2_000)
+    text = session.workspace.pools.words.fill(templates.SUMMARY) + session.workspace.pools.reply.take(
+        session.rng, 2_000
+    )
     if not writes("compact_boundary"):
         if writes("summary root"):
             session.work.user(text, parent=None, isCompactSummary=True)
@@ -478,7 +484,7 @@ def compact(session: Session) -> None:
         "isMeta": False,
     }
     row |= {**times, "level": "info", "compactMetadata": metadata}
-    scribe.chain(row, parent=None, logicalParentUuid=tip)
+    writer.chain(row, parent=None, logicalParentUuid=tip)
     message = {"role": "user", "content": text}
     body: Row = {
         "type": "user",
@@ -486,7 +492,7 @@ def compact(session: Session) -> None:
         "isVisibleInTranscriptOnly": True,
         "isCompactSummary": True,
     }
-    scribe.chain({**body, "uuid": summary, "timestamp": session.clock.text()}, prompt=True)
+    writer.chain({**body, "uuid": summary, "timestamp": session.clock.text()}, prompt=True)
 
 
 SCENES: dict[str, Callable[[Session], Any]] = {

@@ -347,10 +347,10 @@ ALL = (TIDEWATCH, KETTLE, LOOM, FERN, NIGHT, DOTFILES, QUARRY)
 
 def choose(count: int) -> Sequence[Project]:
     """The first projects, and worktrees of them when more are wanted: big homes hold dozens."""
-    wanted = list(ALL)
+    chosen = list(ALL)
     for index in range(count - len(ALL)):
         origin = ALL[index % (len(ALL) - 1)]
         branch = origin.tasks[index // (len(ALL) - 1) % len(origin.tasks)].branch
         name = f"{branch.replace('/', '-')}-{index}"
-        wanted.append(msgspec.structs.replace(origin, path=f"{origin.path}/.claude/worktrees/{name}", weight=1))
-    return wanted
+        chosen.append(msgspec.structs.replace(origin, path=f"{origin.path}/.claude/worktrees/{name}", weight=1))
+    return chosen

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from tools.demo.versions import VersionFeatures
 
 _RESERVE = 3_500
-"""Bytes that the last message and the closing rows take."""
+"""Bytes reserved for the last message and the closing rows."""
 _PACE = 600_000_000_000
 _QUICK = 1_000_000
 _SEGMENT = 1_400_000
-"""Bytes of transcript after which a context is full."""
+"""Bytes of transcript after which the context is compacted."""
 
 
 class Plan(msgspec.Struct):
-    """What a session is to be."""
+    """The plan of a session."""
 
     identity: str
     project: Project
@@ -39,17 +39,17 @@ class Plan(msgspec.Struct):
     """Milliseconds."""
     task: Task
     agents: list[int] = []
-    """How big the transcripts of its agents are to be."""
+    """The sizes of the transcripts of its agents."""
     scenes: frozenset[str] = frozenset()
-    """What must happen in it: a key of `events.SCENES`, or `torn`, `live`, `workflow`."""
+    """What must happen in it: keys of `events.SCENES`, or `torn`, `live`, `workflow`."""
     copies: str | None = None
-    """The session whose rows it begins with: a resume of the old kind, or a fork."""
+    """The session whose rows it repeats at the beginning, as old resumes and forks do."""
     kept: bool = False
     """Whether another session copies this one."""
 
 
 class SessionResult(msgspec.Struct):
-    """What a session leaves besides its rows."""
+    """What the other files of the home need to know about a written session."""
 
     plan: Plan
     prompts: list[tuple[int, str]]
@@ -86,39 +86,41 @@ class Session:
         }
         path = root / "projects" / plan.project.folder / f"{plan.identity}.jsonl"
         cwd = plan.project.path
-        self.scribe = TranscriptWriter(
+        self.writer = TranscriptWriter(
             path, era=era, rng=rng, clock=self.clock, session=plan.identity, cwd=cwd, **self.facts
         )
-        self.desk = Workspace(rng=rng, era=era, project=plan.project, pools=pools, session=plan.identity, root=root)
-        self.work = AgentWork(self.scribe, self.desk, rng.choice(era.models), plan.size - _RESERVE)
+        self.workspace = Workspace(
+            rng=rng, era=era, project=plan.project, pools=pools, session=plan.identity, root=root
+        )
+        self.work = AgentWork(self.writer, self.workspace, rng.choice(era.models), plan.size - _RESERVE)
         self.prompts: list[tuple[int, str]] = []
         self.tips: list[str | None] = []
-        """What earlier prompts hang under: where a rewind may go back to."""
+        """The parents of earlier prompts, to which a rewind may return."""
         self.pause = max(30_000, _PACE // max(plan.size, _QUICK))
-        """The longest time before a prompt, in milliseconds: long sessions are brisk ones."""
+        """The longest time before a prompt, in milliseconds. Long sessions have shorter pauses."""
         self.extra_lines = 0
         self.extra_size = 0
         self.sent = 0
         self.segment = 0
         self.sums: list[dict[str, list[int]]] = []
         self.inherited: dict[str, list[int]] = {}
-        """What the session that this one was forked from had used: its total goes on."""
-        self.waiting: list[tuple[agents.Errand, agents.Outcome, str]] = []
+        """The usage of the session that this one was forked from, which its total includes."""
+        self.waiting: list[tuple[agents.AgentTask, agents.Outcome, str]] = []
         if plan.kept:
-            self.scribe.kept = []
+            self.writer.kept = []
 
-    def tell(self, before: SessionResult | None) -> SessionResult:
-        """Write everything."""
+    def write(self, before: SessionResult | None) -> SessionResult:
+        """Write the session and its agents. `before` is the session to copy first, if any."""
         events.opening(self)
         if before is not None and before.rows:
             self._copy(before)
             self.inherited = before.sums
-            self.desk.searches = before.searches
+            self.workspace.searches = before.searches
         else:
             self.work.context.start()
-        asked = self.plan.task.prompt if before is None else self.rng.choice(templates.FEEDBACK)
+        prompt = self.plan.task.prompt if before is None else self.rng.choice(templates.FEEDBACK)
         scenes = [events.SCENES[name] for name in sorted(self.plan.scenes) if name in events.SCENES]
-        self.turn(asked)
+        self.turn(prompt)
         for scene in scenes:
             scene(self)
             self.turn(self.rng.choice(templates.FEEDBACK))
@@ -135,24 +137,24 @@ class Session:
             self.work.message([self.work.text(600)])
         else:
             events.closing(self)
-        self.scribe.close(torn=torn)
-        return self._told()
+        self.writer.close(torn=torn)
+        return self._result()
 
     def _copy(self, before: SessionResult) -> None:
         old = before.plan.identity.encode()
         new = self.plan.identity.encode()
         for row in before.rows or []:
             if row.startswith(b'{"parentUuid"'):
-                self.scribe.raw(row.replace(old, new))
-        self.scribe.parent = before.tip
+                self.writer.raw(row.replace(old, new))
+        self.writer.parent = before.tip
 
     def turn(self, prompt: str, **more: Any) -> None:
-        """A prompt and all that follows from it."""
+        """Write a prompt and everything up to the next one."""
         self.clock.tick(self.rng.randrange(20_000, self.pause))
         work = self.work
-        self.tips.append(self.scribe.parent)
+        self.tips.append(self.writer.parent)
         del self.tips[:-8]
-        self.scribe.prompt_id = uuid(self.rng)
+        self.writer.prompt_id = uuid(self.rng)
         self.prompts.append((self.clock.now, prompt))
         began = self.clock.now
         identity = work.user(prompt, **events.prompt_fields(self), **more)
@@ -168,27 +170,27 @@ class Session:
                 work.step()
         if self._agent_due():
             self._agent()
-        blocks = [work.thinking()] if self.desk.chance(0.3) and work.left() > 0 else []
-        self.desk.room = max(600, min(work.left(), 20_000))
+        blocks = [work.thinking()] if self.workspace.chance(0.3) and work.left() > 0 else []
+        self.workspace.room = max(600, min(work.left(), 20_000))
         work.message([*blocks, work.text(450)])
         events.after_turn(self, self.clock.now - began)
         self._notify()
-        if self.scribe.size - self.segment > _SEGMENT:
+        if self.writer.size - self.segment > _SEGMENT:
             events.compaction(self)
 
     def _agent_due(self) -> bool:
-        wanted = len(self.plan.agents)
-        if self.sent >= wanted or "workflow" in self.plan.scenes:
+        planned = len(self.plan.agents)
+        if self.sent >= planned or "workflow" in self.plan.scenes:
             return False
-        done = self.scribe.size / max(self.plan.size, 1)
-        return done * wanted >= self.sent + 0.3 or self.work.left() <= 0
+        progress = self.writer.size / max(self.plan.size, 1)
+        return progress * planned >= self.sent + 0.3 or self.work.left() <= 0
 
     def _agent(self) -> None:
         work = self.work
-        task = agents.errand(self.desk)
+        task = agents.new_task(self.workspace)
         name = "Agent" if work.era.writes("Agent") else "Task"
-        asked = {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind}
-        call = Call(name, asked, None)
+        arguments = {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind}
+        call = Call(name, arguments, None)
         block = work.call(call)
         row = work.message([work.say(), block])[-1]
         size = self.plan.agents[self.sent]
@@ -202,17 +204,17 @@ class Session:
             self.extra_size += outcome.size
         self.sums.append(outcome.sums)
         work.calls += 1
-        for shown in outcome.sample:
-            self._progress(task, outcome, shown, block["id"], row)
-        if work.era.writes("async agents") and self.desk.chance(0.7):
+        for sample in outcome.sample:
+            self._progress(task, outcome, sample, block["id"], row)
+        if work.era.writes("async agents") and self.workspace.chance(0.7):
             self._launched(call, task, outcome, block["id"], row)
             self.waiting.append((task, outcome, block["id"]))
             return
         call.content, call.result = agents.report(work, task, outcome)
         work.result(call, block["id"], row)
 
-    def _progress(self, task: agents.Errand, outcome: agents.Outcome, shown: Row, tool: str, row: str) -> None:
-        message = {**shown, "timestamp": self.clock.text()}
+    def _progress(self, task: agents.AgentTask, outcome: agents.Outcome, sample: Row, tool: str, row: str) -> None:
+        message = {**sample, "timestamp": self.clock.text()}
         data = {
             "message": message,
             "normalizedMessages": [],
@@ -220,10 +222,10 @@ class Session:
             "prompt": task.prompt,
             "agentId": outcome.identity,
         }
-        about = "agent_" + str(shown["message"].get("id", tool))
-        self.work.context.progress(data, about, row, above=tool)
+        subject = "agent_" + str(sample["message"].get("id", tool))
+        self.work.context.progress(data, subject, row, above=tool)
 
-    def _launched(self, call: Call, task: agents.Errand, outcome: agents.Outcome, tool: str, row: str) -> None:
+    def _launched(self, call: Call, task: agents.AgentTask, outcome: agents.Outcome, tool: str, row: str) -> None:
         file = f"{HOME}/jobs/{outcome.identity}.output"
         text = f"Async agent launched successfully.\nagentId: {outcome.identity}\noutput_file: {file}"
         call.content = [{"type": "text", "text": text}]
@@ -245,26 +247,26 @@ class Session:
             events.notification(self, task, outcome, tool)
 
     def searches(self) -> int:
-        """Web searches so far, those of agents included."""
-        return self.desk.searches
+        """Return the number of web searches so far, including those of agents."""
+        return self.workspace.searches
 
-    def _told(self) -> SessionResult:
+    def _result(self) -> SessionResult:
         return SessionResult(
             plan=self.plan,
             prompts=self.prompts,
             end=self.clock.now,
-            lines=self.scribe.lines + self.extra_lines,
-            size=self.scribe.size + self.extra_size,
+            lines=self.writer.lines + self.extra_lines,
+            size=self.writer.size + self.extra_size,
             agents=0 if self.plan.era.writes("inline agents") else self.sent,
-            tip=self.scribe.parent,
-            rows=self.scribe.kept,
+            tip=self.writer.parent,
+            rows=self.writer.kept,
             model=self.work.model,
             calls=self.work.calls,
-            messages=self.scribe.lines,
-            todos=self.desk.todos,
-            tasks=self.desk.tasks,
-            edited=self.desk.edited,
+            messages=self.writer.lines,
+            todos=self.workspace.todos,
+            tasks=self.workspace.tasks,
+            edited=self.workspace.edited,
             slug=self.slug,
             sums=totals([self.work.meter.sums, *self.sums]),
-            searches=self.desk.searches,
+            searches=self.workspace.searches,
         )

@@ -104,7 +104,7 @@ class Words:
         pick = self.pick
         project = self._project
         shape = _PHRASES[int(self._rng.random() * len(_PHRASES))]
-        said = shape.format(
+        phrase = shape.format(
             noun=pick(project.nouns),
             other=pick(project.nouns),
             verb=pick(project.verbs),
@@ -112,7 +112,7 @@ class Words:
             then=pick(templates.STATES),
             field=pick(project.fields),
         )
-        return _ARTICLE.sub("an ", said)
+        return _ARTICLE.sub("an ", phrase)
 
     def path(self) -> str:
         """A file of the project, relative to it."""

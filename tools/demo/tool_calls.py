@@ -71,8 +71,8 @@ class Workspace:
 
     def length(self, median: int, spread: float = 1.0, copies: float = 1.0) -> int:
         """A length around the median, lognormal, that leaves room when the text is written so many times."""
-        wanted = int(self.rng.lognormvariate(0.0, spread) * median)
-        return max(24, min(wanted, LONGEST, int(self.room / (copies * 1.25))))
+        length = int(self.rng.lognormvariate(0.0, spread) * median)
+        return max(24, min(length, LONGEST, int(self.room / (copies * 1.25))))
 
     def file(self) -> str:
         """A file of the project, relative to it: mostly one that was seen before."""
@@ -133,43 +133,43 @@ _SHELL: tuple[tuple[str, str, str], ...] = (
 """Which pool the output comes from, the command, and what it is for."""
 
 
-def bash(desk: Workspace) -> Call:
+def bash(workspace: Workspace) -> Call:
     """A shell command: mostly it works, sometimes it prints a great deal."""
-    rng = desk.rng
+    rng = workspace.rng
     names = {
-        "check": desk.project.check,
-        "path": desk.file(),
-        "folder": rng.choice(desk.project.folders),
-        "verb": rng.choice(desk.project.verbs),
-        "noun": rng.choice(desk.project.nouns),
-        "ext": desk.project.extension,
+        "check": workspace.project.check,
+        "path": workspace.file(),
+        "folder": rng.choice(workspace.project.folders),
+        "verb": rng.choice(workspace.project.verbs),
+        "noun": rng.choice(workspace.project.nouns),
+        "ext": workspace.project.extension,
     }
     pool, command, description = rng.choice(_SHELL)
-    asked: dict[str, Any] = {"command": command.format(**names), "description": description.format(**names)}
-    if desk.chance(0.2):
-        asked["timeout"] = 120_000
-    if desk.chance(_FAILED):
+    arguments: dict[str, Any] = {"command": command.format(**names), "description": description.format(**names)}
+    if workspace.chance(0.2):
+        arguments["timeout"] = 120_000
+    if workspace.chance(_FAILED):
         text = rng.choice(_ERRORS).format(**names)
-        return Call("Bash", asked, text, f"Error: {text}", error=True)
-    printed = desk.pools.named(pool).take(rng, desk.length(1_450, 1.35, copies=2))
+        return Call("Bash", arguments, text, f"Error: {text}", error=True)
+    printed = workspace.pools.named(pool).take(rng, workspace.length(1_450, 1.35, copies=2))
     result: dict[str, Any] = {"stdout": printed, "stderr": "", "interrupted": False, "isImage": False}
-    if desk.chance(0.05):
-        result["stderr"] = f"warning: {desk.pools.words.phrase()}\nShell cwd was reset to {desk.project.path}"
-    if desk.era.writes("noOutputExpected"):
+    if workspace.chance(0.05):
+        result["stderr"] = f"warning: {workspace.pools.words.phrase()}\nShell cwd was reset to {workspace.project.path}"
+    if workspace.era.writes("noOutputExpected"):
         result["noOutputExpected"] = False
-    if desk.era.writes("gitOperation") and "git commit" in command:
+    if workspace.era.writes("gitOperation") and "git commit" in command:
         result["gitOperation"] = {"commit": {"sha": f"{rng.getrandbits(28):07x}", "kind": "committed"}}
     content = printed
-    if len(printed) > _PERSIST and desk.era.writes("tool-results"):
-        content = persisted(desk, printed, result)
-    return Call("Bash", asked, content, result, flagged=True, wide=desk.chance(0.22))
+    if len(printed) > _PERSIST and workspace.era.writes("tool-results"):
+        content = persisted(workspace, printed, result)
+    return Call("Bash", arguments, content, result, flagged=True, wide=workspace.chance(0.22))
 
 
-def persisted(desk: Workspace, printed: str, result: dict[str, Any]) -> str:
+def persisted(workspace: Workspace, printed: str, result: dict[str, Any]) -> str:
     """Put a long output in a file of its own; the transcript gets a stub."""
     raw = printed.encode()
-    name = identifier(desk.rng, "toolu") if desk.chance(0.5) else f"b{desk.rng.getrandbits(36):09x}"
-    path = desk.side(f"tool-results/{name}.txt", raw)
+    name = identifier(workspace.rng, "toolu") if workspace.chance(0.5) else f"b{workspace.rng.getrandbits(36):09x}"
+    path = workspace.side(f"tool-results/{name}.txt", raw)
     result["stdout"] = printed[:_KEPT]
     result["persistedOutputPath"] = path
     result["persistedOutputSize"] = len(raw)
@@ -179,21 +179,21 @@ def persisted(desk: Workspace, printed: str, result: dict[str, Any]) -> str:
     )
 
 
-def read(desk: Workspace) -> Call:
+def read(workspace: Workspace) -> Call:
     """Part of a file, numbered for the model and plain in the result."""
-    path = desk.project.at(desk.file())
-    asked: dict[str, Any] = {"file_path": path}
+    path = workspace.project.at(workspace.file())
+    arguments: dict[str, Any] = {"file_path": path}
     start = 1
-    if desk.chance(0.4):
-        start = desk.rng.randrange(1, 900)
-        asked |= {"offset": start, "limit": desk.rng.randrange(20, 200)}
-    if desk.chance(_FAILED):
-        text = "File does not exist. Note: your current working directory is " + desk.project.path
-        return Call("Read", asked, f"<tool_use_error>{text}</tool_use_error>", f"Error: {text}", error=True)
-    text = desk.code(desk.length(2_300, 1.2, copies=2.4), top=start == 1)
+    if workspace.chance(0.4):
+        start = workspace.rng.randrange(1, 900)
+        arguments |= {"offset": start, "limit": workspace.rng.randrange(20, 200)}
+    if workspace.chance(_FAILED):
+        text = "File does not exist. Note: your current working directory is " + workspace.project.path
+        return Call("Read", arguments, f"<tool_use_error>{text}</tool_use_error>", f"Error: {text}", error=True)
+    text = workspace.code(workspace.length(2_300, 1.2, copies=2.4), top=start == 1)
     lines = text.split("\n")
     numbered = "\n".join([f"{number:6}→{line}" for number, line in enumerate(lines, start)])
-    total = start + len(lines) - 1 + (desk.rng.randrange(400) if "limit" in asked else 0)
+    total = start + len(lines) - 1 + (workspace.rng.randrange(400) if "limit" in arguments else 0)
     file = {
         "filePath": path,
         "content": text,
@@ -201,13 +201,13 @@ def read(desk: Workspace) -> Call:
         "startLine": start,
         "totalLines": total,
     }
-    return Call("Read", asked, numbered, {"type": "text", "file": file})
+    return Call("Read", arguments, numbered, {"type": "text", "file": file})
 
 
-def image(desk: Workspace) -> Call:
+def image(workspace: Workspace) -> Call:
     """A picture that was read: long, and without a single escape."""
-    path = desk.project.at("docs/screenshot.png")
-    data = desk.pools.signature(desk.rng, min(desk.length(120_000, 0.9, copies=2), desk.room // 2))
+    path = workspace.project.at("docs/screenshot.png")
+    data = workspace.pools.signature(workspace.rng, min(workspace.length(120_000, 0.9, copies=2), workspace.room // 2))
     block = {"type": "image", "source": {"type": "base64", "data": data, "media_type": "image/png"}}
     file = {
         "base64": data,
@@ -223,22 +223,22 @@ def image(desk: Workspace) -> Call:
     return Call("Read", {"file_path": path}, [block], {"type": "image", "file": file})
 
 
-def dump(desk: Workspace) -> Call:
+def dump(workspace: Workspace) -> Call:
     """A whole generated file, or a picture: the lines of half a megabyte and more."""
-    if desk.chance(0.4):
-        return image(desk)
-    path = desk.project.at("testdata/recorded.txt")
-    text = desk.pools.logs.take(desk.rng, desk.length(330_000, 0.5, copies=2.4))
+    if workspace.chance(0.4):
+        return image(workspace)
+    path = workspace.project.at("testdata/recorded.txt")
+    text = workspace.pools.logs.take(workspace.rng, workspace.length(330_000, 0.5, copies=2.4))
     lines = text.count("\n") + 1
     file = {"filePath": path, "content": text, "numLines": lines, "startLine": 1, "totalLines": lines}
     return Call("Read", {"file_path": path}, text, {"type": "text", "file": file})
 
 
-def _patch(desk: Workspace, start: int, lines: list[str]) -> list[dict[str, Any]]:
+def _patch(workspace: Workspace, start: int, lines: list[str]) -> list[dict[str, Any]]:
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
-    desk.added += added
-    desk.removed += removed
+    workspace.added += added
+    workspace.removed += removed
     return [
         {
             "oldStart": start,
@@ -250,19 +250,19 @@ def _patch(desk: Workspace, start: int, lines: list[str]) -> list[dict[str, Any]
     ]
 
 
-def _change(desk: Workspace, before: list[str], start: int) -> tuple[list[str], list[dict[str, Any]]]:
-    """Put something else in the middle of some lines; gives the lines after it, and the patch."""
-    at = int(desk.rng.random() * len(before))
-    gone = before[at : at + 1 + int(desk.rng.random() * 3)]
-    new = desk.code(desk.length(260, 0.9, copies=12)).split("\n")
-    rest = before[at + len(gone) :]
+def _change(workspace: Workspace, before: list[str], start: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """Put something else in the middle of some lines; returns the lines after it, and the patch."""
+    at = int(workspace.rng.random() * len(before))
+    removed = before[at : at + 1 + int(workspace.rng.random() * 3)]
+    new = workspace.code(workspace.length(260, 0.9, copies=12)).split("\n")
+    rest = before[at + len(removed) :]
     lines = [f" {line}" for line in before[max(0, at - 3) : at]]
     patch = _patch(
-        desk,
+        workspace,
         start + max(0, at - 3),
         [
             *lines,
-            *(f"-{line}" for line in gone),
+            *(f"-{line}" for line in removed),
             *(f"+{line}" for line in new),
             *(f" {line}" for line in rest[:3]),
         ],
@@ -270,24 +270,24 @@ def _change(desk: Workspace, before: list[str], start: int) -> tuple[list[str], 
     return before[:at] + new + rest, patch
 
 
-def edit(desk: Workspace) -> Call:
+def edit(workspace: Workspace) -> Call:
     """A replacement in a file; the file as it was is in the result unless it is big."""
-    relative = desk.file()
-    path = desk.project.at(relative)
-    before = desk.code(desk.length(380, 0.9, copies=12)).split("\n")
-    above = desk.code(desk.length(3_400, 1.0, copies=3.2), top=True)
-    after, patch = _change(desk, before, above.count("\n") + 2)
+    relative = workspace.file()
+    path = workspace.project.at(relative)
+    before = workspace.code(workspace.length(380, 0.9, copies=12)).split("\n")
+    above = workspace.code(workspace.length(3_400, 1.0, copies=3.2), top=True)
+    after, patch = _change(workspace, before, above.count("\n") + 2)
     old, new = "\n".join(before), "\n".join(after)
-    asked: dict[str, Any] = {"file_path": path, "old_string": old, "new_string": new}
-    if desk.era.writes("model first"):
-        asked = {"replace_all": False, **asked}
-    if desk.chance(_FAILED):
+    arguments: dict[str, Any] = {"file_path": path, "old_string": old, "new_string": new}
+    if workspace.era.writes("model first"):
+        arguments = {"replace_all": False, **arguments}
+    if workspace.chance(_FAILED):
         text = f"String to replace not found in file.\nString: {old}"
-        return Call("Edit", asked, f"<tool_use_error>{text}</tool_use_error>", f"Error: {text}", error=True)
-    original: str | None = "\n".join((above, old, desk.code(desk.length(3_400, 1.0, copies=3.2)), ""))
-    if desk.era.writes("null originalFile") and original is not None and len(original) > _BIG_FILE:
+        return Call("Edit", arguments, f"<tool_use_error>{text}</tool_use_error>", f"Error: {text}", error=True)
+    original: str | None = "\n".join((above, old, workspace.code(workspace.length(3_400, 1.0, copies=3.2)), ""))
+    if workspace.era.writes("null originalFile") and original is not None and len(original) > _BIG_FILE:
         original = None
-    desk.edited[relative] = desk.edited.get(relative, 0) + 1
+    workspace.edited[relative] = workspace.edited.get(relative, 0) + 1
     result = {
         "filePath": path,
         "oldString": old,
@@ -298,90 +298,92 @@ def edit(desk: Workspace) -> Call:
         "replaceAll": False,
     }
     content = f"The file {path} has been updated successfully."
-    if not desk.era.writes("stop_details"):
-        shown = "\n".join([f"{number:6}→{line}" for number, line in enumerate(after, 40)])
-        content = f"The file {path} has been updated; around the change:\n{shown}"
-    return Call("Edit", asked, content, result)
+    if not workspace.era.writes("stop_details"):
+        excerpt = "\n".join([f"{number:6}→{line}" for number, line in enumerate(after, 40)])
+        content = f"The file {path} has been updated; around the change:\n{excerpt}"
+    return Call("Edit", arguments, content, result)
 
 
-def multi_edit(desk: Workspace) -> Call:
+def multi_edit(workspace: Workspace) -> Call:
     """Several replacements at once, until autumn 2025."""
-    path = desk.project.at(desk.file())
+    path = workspace.project.at(workspace.file())
     edits = [
         {
-            "old_string": desk.code(desk.length(200, 0.7, copies=20)),
-            "new_string": desk.code(desk.length(300, 0.7, copies=20)),
+            "old_string": workspace.code(workspace.length(200, 0.7, copies=20)),
+            "new_string": workspace.code(workspace.length(300, 0.7, copies=20)),
         }
-        for _ in range(desk.rng.randrange(2, 5))
+        for _ in range(workspace.rng.randrange(2, 5))
     ]
     result = {
         "filePath": path,
         "edits": [{**edit, "replace_all": False} for edit in edits],
-        "originalFileContents": desk.code(desk.length(5_000, 0.8, copies=2)),
-        "structuredPatch": _patch(desk, 1, [f"+{line}" for line in edits[0]["new_string"].split("\n")]),
+        "originalFileContents": workspace.code(workspace.length(5_000, 0.8, copies=2)),
+        "structuredPatch": _patch(workspace, 1, [f"+{line}" for line in edits[0]["new_string"].split("\n")]),
         "userModified": False,
     }
     content = f"Applied {len(edits)} edits to {path}:\n" + "\n".join(
-        f'{number}. Replaced "{one["old_string"]}" with "{one["new_string"]}"' for number, one in enumerate(edits, 1)
+        f'{number}. Replaced "{edit["old_string"]}" with "{edit["new_string"]}"' for number, edit in enumerate(edits, 1)
     )
     return Call("MultiEdit", {"file_path": path, "edits": edits}, content, result)
 
 
-def write(desk: Workspace) -> Call:
+def write(workspace: Workspace) -> Call:
     """A new file, or a whole file anew."""
-    relative = desk.pools.words.path()
-    path = desk.project.at(relative)
-    text = desk.code(desk.length(2_800, 0.9, copies=1.6), top=True)
-    desk.files[int(desk.rng.random() * len(desk.files))] = relative
-    desk.edited[relative] = 0
-    asked = {"file_path": path, "content": text}
+    relative = workspace.pools.words.path()
+    path = workspace.project.at(relative)
+    text = workspace.code(workspace.length(2_800, 0.9, copies=1.6), top=True)
+    workspace.files[int(workspace.rng.random() * len(workspace.files))] = relative
+    workspace.edited[relative] = 0
+    arguments = {"file_path": path, "content": text}
     result: dict[str, Any] = {"type": "create", "filePath": path, "content": text, "structuredPatch": []}
     content = f"File created successfully at: {path}"
-    if desk.chance(0.2):
-        old = desk.code(desk.length(2_000, 0.8, copies=6))
+    if workspace.chance(0.2):
+        old = workspace.code(workspace.length(2_000, 0.8, copies=6))
         lines = [f"-{line}" for line in old.split("\n")[:9]] + [f"+{line}" for line in text.split("\n")[:12]]
-        result |= {"type": "update", "structuredPatch": _patch(desk, 1, lines), "originalFile": old}
+        result |= {"type": "update", "structuredPatch": _patch(workspace, 1, lines), "originalFile": old}
         content = f"The file {path} has been updated."
-    elif desk.era.writes("sourceToolAssistantUUID"):
+    elif workspace.era.writes("sourceToolAssistantUUID"):
         result["originalFile"] = None
-        desk.added += text.count("\n") + 1
-    return Call("Write", asked, content, result)
+        workspace.added += text.count("\n") + 1
+    return Call("Write", arguments, content, result)
 
 
-def listing(desk: Workspace) -> Call:
+def listing(workspace: Workspace) -> Call:
     """A directory, in the old tool for it."""
-    text = f"- {desk.project.path}/\n" + "\n".join(f"  - {desk.pools.words.path()}" for _ in range(20))
-    return Call("LS", {"path": desk.project.path}, text, text)
+    text = f"- {workspace.project.path}/\n" + "\n".join(f"  - {workspace.pools.words.path()}" for _ in range(20))
+    return Call("LS", {"path": workspace.project.path}, text, text)
 
 
 _STEPS = ("pending", "in_progress", "completed")
 
 
-def glob(desk: Workspace) -> Call:
+def glob(workspace: Workspace) -> Call:
     """File names by pattern."""
-    names = [desk.project.at(desk.pools.words.path()) for _ in range(desk.rng.randrange(1, 60))]
+    names = [workspace.project.at(workspace.pools.words.path()) for _ in range(workspace.rng.randrange(1, 60))]
     result: dict[str, Any] = {
         "filenames": names,
-        "durationMs": desk.rng.randrange(5, 400),
+        "durationMs": workspace.rng.randrange(5, 400),
         "numFiles": len(names),
         "truncated": False,
     }
-    if desk.era.writes("toolDenialKind"):
+    if workspace.era.writes("toolDenialKind"):
         result |= {"totalMatches": len(names), "countIsComplete": True}
-    return Call("Glob", {"pattern": f"**/*.{desk.project.extension}"}, "\n".join(names), result)
+    return Call("Glob", {"pattern": f"**/*.{workspace.project.extension}"}, "\n".join(names), result)
 
 
-def grep(desk: Workspace) -> Call:
+def grep(workspace: Workspace) -> Call:
     """Lines or files that match."""
-    pattern = desk.rng.choice(desk.project.verbs) + r"\w*\("
-    folder = desk.rng.choice(desk.project.folders)
-    if desk.chance(0.25):
-        names = [desk.pools.words.path() for _ in range(desk.rng.randrange(1, 30))]
+    pattern = workspace.rng.choice(workspace.project.verbs) + r"\w*\("
+    folder = workspace.rng.choice(workspace.project.folders)
+    if workspace.chance(0.25):
+        names = [workspace.pools.words.path() for _ in range(workspace.rng.randrange(1, 30))]
         content = f"Found {len(names)} files\n" + "\n".join(names)
-        asked: dict[str, Any] = {"pattern": pattern, "path": folder, "output_mode": "files_with_matches"}
-        return Call("Grep", asked, content, {"mode": "files_with_matches", "filenames": names, "numFiles": len(names)})
-    text = desk.pools.search.take(desk.rng, desk.length(900, 1.1, copies=2))
-    asked = {"pattern": pattern, "path": folder, "output_mode": "content", "-n": True}
+        arguments: dict[str, Any] = {"pattern": pattern, "path": folder, "output_mode": "files_with_matches"}
+        return Call(
+            "Grep", arguments, content, {"mode": "files_with_matches", "filenames": names, "numFiles": len(names)}
+        )
+    text = workspace.pools.search.take(workspace.rng, workspace.length(900, 1.1, copies=2))
+    arguments = {"pattern": pattern, "path": folder, "output_mode": "content", "-n": True}
     result: dict[str, Any] = {
         "mode": "content",
         "numFiles": 0,
@@ -389,113 +391,115 @@ def grep(desk: Workspace) -> Call:
         "content": text,
         "numLines": text.count("\n") + 1,
     }
-    if desk.chance(0.1):
+    if workspace.chance(0.1):
         result["appliedLimit"] = 250
-    return Call("Grep", asked, text, result)
+    return Call("Grep", arguments, text, result)
 
 
-def todo(desk: Workspace) -> Call:
+def todo(workspace: Workspace) -> Call:
     """The todo list as a whole, a little further than before."""
-    old = [dict(item) for item in desk.todos]
-    if not desk.todos:
-        for _ in range(desk.rng.randrange(3, 7)):
-            text = desk.pools.words.phrase()
-            desk.todos.append({"content": sentence(text), "status": "pending", "activeForm": f"Checking that {text}"})
-            if not desk.era.writes("model first"):
-                desk.todos[-1] = {
+    old = [dict(item) for item in workspace.todos]
+    if not workspace.todos:
+        for _ in range(workspace.rng.randrange(3, 7)):
+            text = workspace.pools.words.phrase()
+            workspace.todos.append(
+                {"content": sentence(text), "status": "pending", "activeForm": f"Checking that {text}"}
+            )
+            if not workspace.era.writes("model first"):
+                workspace.todos[-1] = {
                     "content": sentence(text),
                     "status": "pending",
-                    "priority": desk.rng.choice(("high", "medium", "low")),
-                    "id": str(len(desk.todos)),
+                    "priority": workspace.rng.choice(("high", "medium", "low")),
+                    "id": str(len(workspace.todos)),
                 }
-    for item in desk.todos:
+    for item in workspace.todos:
         if item["status"] != "completed":
             item["status"] = _STEPS[_STEPS.index(item["status"]) + 1]
             break
-    new = [dict(item) for item in desk.todos]
+    new = [dict(item) for item in workspace.todos]
     text = f"Todos have been updated: {len(new)} of them."
     return Call("TodoWrite", {"todos": new}, text, {"oldTodos": old, "newTodos": new})
 
 
-def task(desk: Workspace) -> Call:
+def task(workspace: Workspace) -> Call:
     """A task made, or one moved on."""
-    open_ones = [task for task in desk.tasks if task["status"] != "completed"]
-    if not open_ones or desk.chance(0.3):
-        number = str(len(desk.tasks) + 1)
-        text = desk.pools.words.phrase()
-        made = {
+    open_tasks = [task for task in workspace.tasks if task["status"] != "completed"]
+    if not open_tasks or workspace.chance(0.3):
+        number = str(len(workspace.tasks) + 1)
+        text = workspace.pools.words.phrase()
+        fields = {
             "subject": sentence(text),
-            "description": f"{text}: {desk.pools.words.phrase()}",
+            "description": f"{text}: {workspace.pools.words.phrase()}",
             "activeForm": text,
         }
-        desk.tasks.append({"id": number, **made, "status": "pending", "blocks": [], "blockedBy": []})
-        content = f"Task #{number} created successfully: {made['subject']}"
-        return Call("TaskCreate", made, content, {"task": {"id": number, "subject": made["subject"]}})
-    one = open_ones[0]
-    before = one["status"]
-    one["status"] = _STEPS[_STEPS.index(before) + 1]
+        workspace.tasks.append({"id": number, **fields, "status": "pending", "blocks": [], "blockedBy": []})
+        content = f"Task #{number} created successfully: {fields['subject']}"
+        return Call("TaskCreate", fields, content, {"task": {"id": number, "subject": fields["subject"]}})
+    item = open_tasks[0]
+    before = item["status"]
+    item["status"] = _STEPS[_STEPS.index(before) + 1]
     result: dict[str, Any] = {
         "success": True,
-        "taskId": one["id"],
+        "taskId": item["id"],
         "updatedFields": ["status"],
-        "statusChange": {"from": before, "to": one["status"]},
+        "statusChange": {"from": before, "to": item["status"]},
     }
-    asked = {"taskId": one["id"], "status": one["status"]}
-    return Call("TaskUpdate", asked, f"Updated task #{one['id']} status", result)
+    arguments = {"taskId": item["id"], "status": item["status"]}
+    return Call("TaskUpdate", arguments, f"Updated task #{item['id']} status", result)
 
 
-def fetch(desk: Workspace) -> Call:
+def fetch(workspace: Workspace) -> Call:
     """A web page, boiled down."""
-    noun = desk.rng.choice(desk.project.nouns)
-    url = f"https://docs.example.test/{noun}/{desk.rng.choice(desk.project.verbs)}"
-    text = desk.pools.web.take(desk.rng, desk.length(1_500, 0.8, copies=2))
+    noun = workspace.rng.choice(workspace.project.nouns)
+    url = f"https://docs.example.test/{noun}/{workspace.rng.choice(workspace.project.verbs)}"
+    text = workspace.pools.web.take(workspace.rng, workspace.length(1_500, 0.8, copies=2))
     result = {
         "bytes": len(text) * 7,
         "code": 200,
         "codeText": "OK",
         "result": text,
-        "durationMs": desk.rng.randrange(900, 9_000),
+        "durationMs": workspace.rng.randrange(900, 9_000),
         "url": url,
     }
     return Call("WebFetch", {"url": url, "prompt": f"What does it say about the {noun}?"}, text, result)
 
 
-def search(desk: Workspace) -> Call:
+def search(workspace: Workspace) -> Call:
     """A web search; since 2.1.205 the number of searches is noted."""
-    rng = desk.rng
-    project = desk.project
+    rng = workspace.rng
+    project = workspace.project
     query = f"{rng.choice(project.verbs)} {rng.choice(project.nouns)} {project.language} best practice"
     links = [
         {
-            "title": sentence(desk.pools.words.phrase()),
-            "url": f"https://{one}.example.test/{rng.getrandbits(20):x}",
+            "title": sentence(workspace.pools.words.phrase()),
+            "url": f"https://{host}.example.test/{rng.getrandbits(20):x}",
         }
-        for one in ("blog", "forum", "docs", "wiki", "news")
+        for host in ("blog", "forum", "docs", "wiki", "news")
     ]
-    text = desk.pools.web.take(rng, desk.length(900, 0.5, copies=2))
-    shown = ", ".join(f'{{"title":"{link["title"]}","url":"{link["url"]}"}}' for link in links)
-    content = f'Web search results for query: "{query}"\n\nLinks: [{shown}]\n\n{text}'
-    found = {"tool_use_id": identifier(rng, "srvtoolu"), "content": links}
+    text = workspace.pools.web.take(rng, workspace.length(900, 0.5, copies=2))
+    link_list = ", ".join(f'{{"title":"{link["title"]}","url":"{link["url"]}"}}' for link in links)
+    content = f'Web search results for query: "{query}"\n\nLinks: [{link_list}]\n\n{text}'
+    result_block = {"tool_use_id": identifier(rng, "srvtoolu"), "content": links}
     result: dict[str, Any] = {
         "query": query,
-        "results": [found, text],
+        "results": [result_block, text],
         "durationSeconds": round(rng.uniform(2, 12), 6),
     }
-    if desk.era.writes("searchCount"):
+    if workspace.era.writes("searchCount"):
         result["searchCount"] = 1
-    desk.searches += 1
+    workspace.searches += 1
     return Call("WebSearch", {"query": query}, content, result)
 
 
-def mcp(desk: Workspace) -> Call:
+def mcp(workspace: Workspace) -> Call:
     """A tool of an MCP server: the result is a list of blocks, often with JSON in its text."""
-    rng = desk.rng
+    rng = workspace.rng
     number = rng.randrange(10, 900)
-    if desk.chance(0.1):
+    if workspace.chance(0.1):
         text = f"MCP error -32603: issue KET-{number} not found"
         return Call("mcp__tracker__get_issue", {"id": f"KET-{number}"}, text, f"Error: {text}", error=True)
-    phrase = desk.pools.words.phrase()
-    body = desk.pools.reply.take(rng, desk.length(600, 0.8, copies=2.6))
+    phrase = workspace.pools.words.phrase()
+    body = workspace.pools.reply.take(rng, workspace.length(600, 0.8, copies=2.6))
     escaped = body.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     text = f'{{"id":"KET-{number}","title":"{phrase}","state":"open","description":"{escaped}"}}'
     blocks = [{"type": "text", "text": text}]

@@ -58,7 +58,7 @@ class UsageCounter:
         return count
 
     def cut(self) -> int:
-        """Compact the context; gives how many tokens it held."""
+        """Compact the context; returns how many tokens it held."""
         before = self.context
         self.context = 0
         self.pending = (_PROMPT + 2_500) * _BYTES_PER_TOKEN
@@ -119,12 +119,12 @@ def total_cost(sums: dict[str, list[int]], model: str, searches: int) -> float:
     return cents / _MILLION_CENTS
 
 
-def totals(many: list[dict[str, list[int]]]) -> dict[str, list[int]]:
+def totals(agents: list[dict[str, list[int]]]) -> dict[str, list[int]]:
     """Sums per model over several agents."""
-    whole: dict[str, list[int]] = {}
-    for sums in many:
+    sums_by_model: dict[str, list[int]] = {}
+    for sums in agents:
         for model, counts in sums.items():
-            mine = whole.setdefault(model, [0] * len(counts))
+            total = sums_by_model.setdefault(model, [0] * len(counts))
             for index, count in enumerate(counts):
-                mine[index] += count
-    return whole
+                total[index] += count
+    return sums_by_model

@@ -1,6 +1,6 @@
 """Versions of Claude Code, and which features each of them wrote.
 
-The table `WRITTEN` is the documentation: a field or habit, the first version that has it and the first that no longer
+The table `FEATURES` is the documentation: a field or habit, the first version that has it and the first that no longer
 does. It follows the public changelog and transcripts of those versions.
 """
 
@@ -14,7 +14,7 @@ Version = tuple[int, int, int]
 
 NEVER: Version = (9, 0, 0)
 
-WRITTEN: dict[str, tuple[Version, Version]] = {
+FEATURES: dict[str, tuple[Version, Version]] = {
     "costUSD": ((0, 2, 0), (1, 0, 9)),
     "requestId": ((1, 0, 9), NEVER),
     "inline agents": ((0, 2, 0), (2, 0, 28)),
@@ -82,7 +82,7 @@ WRITTEN: dict[str, tuple[Version, Version]] = {
     "output_tokens_details": ((2, 1, 228), NEVER),
     "requests": ((2, 1, 320), NEVER),
 }
-"""What: the first version that writes it, and the first that does not."""
+"""Each feature with the first version that writes it, and the first that no longer does."""
 
 
 class VersionFeatures(msgspec.Struct, frozen=True):
@@ -96,16 +96,16 @@ class VersionFeatures(msgspec.Struct, frozen=True):
     models: tuple[str, ...]
     weight: float = 1.0
 
-    def writes(self, what: str) -> bool:
-        """Whether this version writes that (a row of `WRITTEN`)."""
-        return what in _written(self.version)
+    def writes(self, feature: str) -> bool:
+        """Whether this version writes a feature of `FEATURES`."""
+        return feature in _features(self.version)
 
 
 @lru_cache(maxsize=64)
-def _written(version: str) -> frozenset[str]:
+def _features(version: str) -> frozenset[str]:
     major, minor, patch = map(int, version.split("."))
     number = (major, minor, patch)
-    return frozenset(what for what, (since, until) in WRITTEN.items() if since <= number < until)
+    return frozenset(feature for feature, (since, until) in FEATURES.items() if since <= number < until)
 
 
 _SONNET_4 = "claude-sonnet-4-20250514"

@@ -116,7 +116,7 @@ class TranscriptWriter:
         prompt: bool = False,
         **first: Any,
     ) -> str:
-        """Write a row of the conversation graph: under `parent`, or under the row before; gives its uuid.
+        """Write a row of the conversation graph: under `parent`, or under the row before; returns its uuid.
 
         `first` are fields that stand before `isSidechain`; `move=False` leaves the chain's tip where it is.
         """

@@ -66,11 +66,11 @@ def test_a_files_page_lists_every_touch(demo: Archive) -> None:
     """The page of a file has as many reads and writes as the list says, each with a link."""
     listed = next(file for file in demo.files(limit=500) if file.writes and file.reads)
     answer = data(ask(demo, f"/files?path={quote(listed.path)}"))
-    assert {one["file"]["path"] for one in answer["files"]} == {listed.path}
-    kinds = [one["how"] for one in answer["touches"]]
-    assert sum(kind in {"read", "attached"} for kind in kinds) == sum(one["file"]["reads"] for one in answer["files"])
+    assert {row["file"]["path"] for row in answer["files"]} == {listed.path}
+    kinds = [touch["how"] for touch in answer["touches"]]
+    assert sum(kind in {"read", "attached"} for kind in kinds) == sum(row["file"]["reads"] for row in answer["files"])
     assert sum(kind in {"write", "edit", "user-modified"} for kind in kinds) == sum(
-        one["file"]["writes"] for one in answer["files"]
+        row["file"]["writes"] for row in answer["files"]
     )
     links = parse_page(demo, f"/files?path={quote(listed.path)}").links
     assert sum(bool(re.search(r"#([\w-]+\.)?L\d+$", link)) for link in links) == len(kinds)
