@@ -8,6 +8,7 @@ from base64 import b32encode, b64encode, urlsafe_b64encode
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate, islice
 from urllib.parse import quote, quote_plus
 
 from threadline.redact.rules.patterns import compile_lazily, trie_pattern
@@ -45,7 +46,7 @@ class KnownSecrets:
                 # Encodings of a larger text that is cut may lose a letter or two at either end.
                 self._secrets[cut] = secret
                 self._cut.add(cut)
-            bare = _bare_letters(secret)
+            bare = _bare_letters(secret.encode("ascii", "replace"))
             if len(bare) >= _MIN_BARE and _DIGIT.search(bare):
                 self._bare.setdefault(bare, secret)
             self._pattern = None
@@ -81,14 +82,16 @@ class KnownSecrets:
 
     def broken_secrets_in(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Find secrets whose letters are separated: wrapped over lines, joined in code, or with a sign between them."""
-        bare = _bare_letters(text) if self._bare else b""
-        places: list[tuple[int, int]] | None = None
+        if not self._bare:
+            return
+        view = text.encode("ascii", "replace")
+        bare = _bare_letters(view)
+        blocks: list[int] = []
         for letters, secret in self._bare.items():
             at = bare.find(letters)
             while at >= 0:
-                if places is None:
-                    places = _letter_places(text)
-                start, end = _place_of(places, at), _place_of(places, at + len(letters) - 1) + 1
+                blocks = blocks or _count_letters(view)
+                start, end = _place_of(view, blocks, at), _place_of(view, blocks, at + len(letters) - 1) + 1
                 is_near = end - start <= len(secret) * _MAX_SPREAD + _MAX_INDENT
                 if is_near and not _SYNTAX.intersection(text[start:end]).difference(secret):
                     yield start, end, secret
@@ -122,33 +125,28 @@ _MAX_INDENT = 160
 _SYNTAX = frozenset("=:;(){}<")
 """Signs between different values. A secret does not continue after them."""
 _DIGIT = compile_lazily(rb"[0-9]")
-_LETTERS = compile_lazily(rb"[A-Za-z0-9]+")
+_LETTER = compile_lazily(rb"[A-Za-z0-9]")
 _TO_LOWER = bytes(range(256)).lower()
 _NO_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isascii() or not chr(byte).isalnum())
+_BLOCK = 512
 
 
-def _bare_letters(text: str) -> bytes:
+def _bare_letters(view: bytes) -> bytes:
     """Only the letters and digits of a text, in lower case."""
-    return text.encode("ascii", "replace").translate(_TO_LOWER, _NO_LETTERS)
+    return view.translate(_TO_LOWER, _NO_LETTERS)
 
 
-def _letter_places(text: str) -> list[tuple[int, int]]:
-    """Where runs of letters start: in the bare letters, and in the text."""
-    places = []
-    count = 0
-    for match in _LETTERS.finditer(text.encode("ascii", "replace")):
-        places.append((count, match.start()))
-        count += match.end() - match.start()
-    return places
+def _count_letters(view: bytes) -> list[int]:
+    """How many letters and digits precede each block of a text."""
+    counts = (len(view[at : at + _BLOCK].translate(None, _NO_LETTERS)) for at in range(0, len(view), _BLOCK))
+    return list(accumulate(counts, initial=0))
 
 
-def _place_of(places: list[tuple[int, int]], at: int) -> int:
-    """The position in the text of a letter."""
-    first, start = places[bisect_right(places, (at, _END)) - 1]
-    return start + at - first
-
-
-_END = 1 << 62
+def _place_of(view: bytes, blocks: list[int], at: int) -> int:
+    """The position in the text of a letter of its bare letters."""
+    block = bisect_right(blocks, at) - 1
+    letters = _LETTER.finditer(view, block * _BLOCK)
+    return next(islice(letters, at - blocks[block], None)).start()
 
 
 def _occurrences(text: str, word: str) -> list[tuple[int, int]]:
