@@ -27,6 +27,7 @@ from threadline.redact.rules.heuristics import is_distinctive, is_secret_name, k
 from threadline.redact.rules.multiline import PRIVATE_KEY, body_lines
 from threadline.redact.rules.patterns import compile_lazily
 from threadline.redact.rules.personal import GENERIC_USER_NAMES, find_personal_data
+from threadline.redact.rules.prefilter import open_gates
 from threadline.redact.scanner import PERSONAL_KINDS, counts_in_lines, find_spans, merge_overlapping
 from threadline.redact.settings import PIECE_LENGTH, Level, Settings
 from threadline.redact.views import TextView, complete_views, text_views
@@ -493,7 +494,7 @@ def find_strictly(text: str) -> list[Span]:
     Each is replaced where it is found and not learned: it may be a word of the format in another field.
     """
     view = text.encode("ascii", "replace")
-    spans = [*find_personal_data(view, strict=True), *find_random_values(view)]
+    spans = [*find_personal_data(view, open_gates(view), strict=True), *find_random_values(view)]
     return [span._replace(local_only=True) for span in spans]
 
 
