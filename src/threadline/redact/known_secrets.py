@@ -7,7 +7,8 @@ import re
 from base64 import b32encode, b64encode, urlsafe_b64encode
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import accumulate, islice
 from urllib.parse import quote, quote_plus
 
@@ -15,6 +16,7 @@ from threadline.redact.rules.patterns import compile_lazily, trie_pattern
 from threadline.redact.scanner import PERSONAL_KINDS
 
 _MAX_LINEAR_SEARCH = 24
+_MAX_BEGINNING = 16
 _WHOLE_WORD_LENGTH = 12
 
 
@@ -23,6 +25,8 @@ class KnownSecrets:
 
     def __init__(self) -> None:
         self._secrets: dict[str, str] = {}
+        # The forms of secrets by their beginning, longest first, and a pattern of all beginnings.
+        self._forms: dict[str, list[str]] = {}
         self._words: dict[str, tuple[str, str, bool]] = {}
         self._pattern: re.Pattern[str] | None = None
         self._short: set[str] = set()
@@ -71,14 +75,27 @@ class KnownSecrets:
                     at = text.find(form, at + 1)
             return
         if self._pattern is None:
-            self._pattern = re.compile(trie_pattern(self._secrets))
+            self._forms.clear()
+            for form in sorted(self._secrets, key=len, reverse=True):
+                self._forms.setdefault(form[:_MAX_BEGINNING], []).append(form)
+            self._pattern = re.compile(trie_pattern(self._forms))
         at = 0
         while match := self._pattern.search(text, at):
-            if self._is_occurrence(text, match.start(), match[0]):
-                yield match.start(), match.end(), self._secrets[match[0]]
-                at = match.end()
+            form = self._longest_form(text, match)
+            if form and self._is_occurrence(text, match.start(), form):
+                yield match.start(), match.start() + len(form), self._secrets[form]
+                at = match.start() + len(form)
             else:
                 at = match.start() + 1
+
+    def _longest_form(self, text: str, beginning: re.Match[str]) -> str:
+        """The longest form of a secret where the pattern of all beginnings matches; empty if there is none."""
+        longest = beginning[0]
+        for end in range(len(longest), 0, -1):
+            for form in self._forms.get(longest[:end], ()):
+                if text.startswith(form, beginning.start()):
+                    return form
+        return ""
 
     def broken_secrets_in(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Find secrets whose letters are separated: wrapped over lines, joined in code, or with a sign between them."""
@@ -101,14 +118,9 @@ class KnownSecrets:
         """Find words in a text, as (start, end, word, kind)."""
         if not self._words:
             return
-        lowered = text.lower()
-        searchable = lowered if len(lowered) == len(text) else None  # a few letters become two in lower case
+        find = _word_search(text)
         for folded, (word, kind, whole_word) in self._words.items():
-            if searchable is not None:
-                places = _occurrences(searchable, folded)
-            else:
-                places = [match.span() for match in re.finditer(re.escape(word), text, re.IGNORECASE)]
-            for start, end in places:
+            for start, end in find(folded, word):
                 if not whole_word or _is_whole_word(text, start, end):
                     yield start, end, word, kind
 
@@ -147,6 +159,23 @@ def _place_of(view: bytes, blocks: list[int], at: int) -> int:
     block = bisect_right(blocks, at) - 1
     letters = _LETTER.finditer(view, block * _BLOCK)
     return next(islice(letters, at - blocks[block], None)).start()
+
+
+def _word_search(text: str) -> Callable[[str, str], list[tuple[int, int]]]:
+    """A function that finds a word, given in lower case and as it is, in any case."""
+    if text.isascii():
+        lowered = text.lower()
+        return lambda folded, _word: _occurrences(lowered, folded)
+    # Of these letters, one becomes two in lower case, and the other becomes ASCII.
+    if "\u0130" in text or "\u212a" in text:
+        lowered = text.lower()
+        if len(lowered) == len(text):
+            return lambda folded, _word: _occurrences(lowered, folded)
+        return lambda _folded, word: [match.span() for match in re.finditer(re.escape(word), text, re.IGNORECASE)]
+    # Changing the case of ASCII is many times faster.
+    view = text.encode("ascii", "replace").lower().decode()
+    whole = cache(text.lower)
+    return lambda folded, _word: _occurrences(view if folded.isascii() and "?" not in folded else whole(), folded)
 
 
 def _occurrences(text: str, word: str) -> list[tuple[int, int]]:
