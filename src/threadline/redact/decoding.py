@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import NamedTuple
 from unicodedata import normalize
 
-from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.patterns import LiteralPattern, compile_lazily, find_runs
 
 
 class Part(NamedTuple):
@@ -41,8 +41,8 @@ class Part(NamedTuple):
 class _Decoder(NamedTuple):
     """A cheap search that succeeds in every text with the encoding, and the function that finds the encoded parts."""
 
-    hint: re.Pattern[str]
-    find: Callable[[str, int], Iterator[Part]]
+    hint: LiteralPattern
+    find: Callable[[str], Iterator[Part]]
 
 
 _BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
@@ -134,8 +134,8 @@ _QUOTED_PRINTABLE = compile_lazily(r"=(?:([2-7][0-9A-F])|(?<=[^\n]{40}=)\r?\n)")
 _OCTAL_GROUP = 6
 
 
-def _backslash_escapes(text: str, at: int) -> Iterator[Part]:
-    for match in _BACKSLASH_ESCAPE.finditer(text, at):
+def _backslash_escapes(text: str) -> Iterator[Part]:
+    for match in _BACKSLASH_ESCAPE.finditer(text):
         group = match.lastindex or 1
         code = int(match[group], 8 if group == _OCTAL_GROUP else 16)
         code -= 0xFEE0 if code > 0xFF00 else 0  # noqa: PLR2004 - full-width letters
@@ -143,13 +143,13 @@ def _backslash_escapes(text: str, at: int) -> Iterator[Part]:
             yield Part(*match.span(), chr(code))
 
 
-def _percent_escapes(text: str, at: int) -> Iterator[Part]:
-    for match in _PERCENT_ESCAPE.finditer(text, at):
+def _percent_escapes(text: str) -> Iterator[Part]:
+    for match in _PERCENT_ESCAPE.finditer(text):
         yield Part(*match.span(), chr(int(match[1], 16)))
 
 
-def _entities(text: str, at: int) -> Iterator[Part]:
-    for match in _ENTITY.finditer(text, at):
+def _entities(text: str) -> Iterator[Part]:
+    for match in _ENTITY.finditer(text):
         character = match[0]
         while (plain := unescape(character)) != character:
             character = plain
@@ -157,22 +157,23 @@ def _entities(text: str, at: int) -> Iterator[Part]:
             yield Part(*match.span(), character)
 
 
-def _quoted_printable(text: str, at: int) -> Iterator[Part]:
-    for match in _QUOTED_PRINTABLE.finditer(text, max(0, at - 4096)):
+def _quoted_printable(text: str) -> Iterator[Part]:
+    for match in _QUOTED_PRINTABLE.finditer(text):
         yield Part(*match.span(), chr(int(match[1], 16)) if match[1] else "")
 
 
 _ESCAPES = (
     _Decoder(
-        compile_lazily(
+        LiteralPattern(
+            "\\",
             r"\\(?=x\{?0{0,4}[2-7]|u00[2-7]|u\{0{0,4}[2-7]|U000000[2-7]|u[fF][fF][0-5]|0?[01][0-7][0-7](?:\\|[A-Za-z_-])"
-            rf"|u(?:{_FOREIGN_HEX}))"
+            rf"|u(?:{_FOREIGN_HEX}))",
         ),
         _backslash_escapes,
     ),
-    _Decoder(compile_lazily("%(?=[2-7][0-9a-fA-F]|u00[2-7])"), _percent_escapes),
-    _Decoder(compile_lazily(r"&(?=#|[A-Za-z]{2,8};)"), _entities),
-    _Decoder(compile_lazily(r"=(?=3D|[2-7][0-9A-F]=[2-7][0-9A-F])"), _quoted_printable),
+    _Decoder(LiteralPattern("%", "%(?=[2-7][0-9a-fA-F]|u00[2-7])"), _percent_escapes),
+    _Decoder(LiteralPattern("&", r"&(?=#|[A-Za-z]{2,8};)"), _entities),
+    _Decoder(LiteralPattern("=", r"=(?=3D|[2-7][0-9A-F]=[2-7][0-9A-F])"), _quoted_printable),
 )
 
 
@@ -190,12 +191,12 @@ def find_encoded(text: str) -> list[Part]:
 
 def _find_parts(text: str, decoders: tuple[_Decoder, ...]) -> list[Part]:
     parts: list[Part] = []
-    done: set[Callable[[str, int], Iterator[Part]]] = set()
+    done: set[Callable[[str], Iterator[Part]]] = set()
     for hint, find in decoders:
         match = hint.search(text) if find not in done else None
         if match is not None:
             done.add(find)
-            parts += find(text, 0)
+            parts += find(text)
     return sorted(parts, key=itemgetter(0))
 
 
@@ -210,13 +211,12 @@ _ALPHABETS = (
 )
 _MIN_RUN = 20
 _RUN_TABLE = bytes(0x41 if chr(byte) in "".join(_ALPHABETS) else 0x20 for byte in range(256))
-# Spelled out instead of `A{20,}`: a literal prefix makes the search many times faster.
-_RUN = compile_lazily(b"A" * _MIN_RUN + b"A*+")
 
 
 def _digits_without(bit: int) -> str:
     """A class of the base64 digits that do not have this bit."""
-    return "[" + re.escape("".join({digits[v] for digits in _ALPHABETS for v in range(64) if not v & bit})) + "]"
+    letters = {digits[value] for digits in _ALPHABETS for value in range(64) if not value & bit}
+    return "[" + re.escape("".join(sorted(letters))) + "]"
 
 
 # Bytes of ASCII text have no highest bit. Few words and no hashes look like that for sixteen letters in a row.
@@ -259,11 +259,10 @@ def may_be_encoded(view: bytes, start: int) -> bool:
 def _find_encoded_runs(text: str) -> Iterator[Part]:
     """Find base64, base64url, base32 and hex, also if the lines are wrapped."""
     done = 0
-    for run in _RUN.finditer(text.encode("ascii", "replace").translate(_RUN_TABLE)):
-        start = run.start()
+    for start, end in find_runs(text.encode("ascii", "replace").translate(_RUN_TABLE), _MIN_RUN):
         if start < done or not _MAYBE_ENCODED.match(text, start):
             continue
-        part = decode_run(text, start, run.end())
+        part = decode_run(text, start, end)
         if part is not None:
             done = part.end
             yield part
@@ -409,32 +408,39 @@ _FOLLOWING = (
     r"(?![0-9a-zA-Z]))"
 )
 _CODE_HINTS = (
-    r"1(?<=[^\w.]1)[0-7][0-9](?:u8)?" + _FOLLOWING,
-    *(rf"{digit}(?<=[^A-WYZa-wyz0-9_.]{digit})[0-9a-fA-F](?:u8|[uU])?{_FOLLOWING}" for digit in (7, 4)),
+    LiteralPattern("1", r"1(?<=[^\w.]1)[0-7][0-9](?:u8)?" + _FOLLOWING),
+    *(
+        LiteralPattern(digit, rf"{digit}(?<=[^A-WYZa-wyz0-9_.]{digit})[0-9a-fA-F](?:u8|[uU])?{_FOLLOWING}")
+        for digit in "74"
+    ),
 )
 _CHARACTER_HINTS = (
-    r",(?<=[\"'`],)(?:[ \t\r\n]{0,24}\\{0,8}[\"'`][!-~]\\{0,8}[\"'`],){4}",
-    r"\+(?<=[\"'` ]\+)(?:[ \t]?[\"'`][!-~][\"'`][ \t]?\+){4}",
+    LiteralPattern(",", r",(?<=[\"'`],)(?:[ \t\r\n]{0,24}\\{0,8}[\"'`][!-~]\\{0,8}[\"'`],){4}"),
+    LiteralPattern("+", r"\+(?<=[\"'` ]\+)(?:[ \t]?[\"'`][!-~][\"'`][ \t]?\+){4}"),
 )
-_OCTAL_HINT = r"o(?<=0o)[0-7]{2,3}(?=[^\w]{1,4}0o[0-7]{2,3}[^\w]{1,4}0o)"
-_BINARY_HINTS = (r"01[01]{6}(?=[^\w]{1,4}(?:0b)?0[01]{7}[^\w]{1,4}(?:0b)?0[01]{7}(?![01]))",)
+_OCTAL_HINT = LiteralPattern("0", r"0(?=o[0-7]{2,3}[^\w]{1,4}0o[0-7]{2,3}[^\w]{1,4}0o)")
+_BINARY_HINTS = (LiteralPattern("01", r"01[01]{6}(?=[^\w]{1,4}(?:0b)?0[01]{7}[^\w]{1,4}(?:0b)?0[01]{7}(?![01]))"),)
 _SPACED_HINTS = (
     *(
-        rf"{sign}(?:(?<=[!-~][ \n]{sign})|(?<=[!-~]   {sign}))(?=(?:(?: {{1,3}}|\r?\n)[!-~]){{4}}[ \r\n])"
+        LiteralPattern(
+            sign, rf"{sign}(?:(?<=[!-~][ \n]{sign})|(?<=[!-~]   {sign}))(?=(?:(?: {{1,3}}|\r?\n)[!-~]){{4}}[ \r\n])"
+        )
         for sign in "-_"
     ),
-    r"I(?:(?<=[AKS][ \n]I)|(?<=[AKS]   I))(?=(?: {1,3}|\r?\n)[Az](?: {1,3}|\r?\n)[!-~][ \r\n])",
+    LiteralPattern("I", r"I(?:(?<=[AKS][ \n]I)|(?<=[AKS]   I))(?=(?: {1,3}|\r?\n)[Az](?: {1,3}|\r?\n)[!-~][ \r\n])"),
 )
-_DUMP_HINTS = (r"00000[0-9a-fA-F]{0,10}:?[ \t]{1,3}(?:[0-9a-fA-F]{2,8}[ \t]|[ \t]{1,2}[!-~\\])",)
+_DUMP_HINTS = (
+    LiteralPattern("00000", r"00000[0-9a-fA-F]{0,10}:?[ \t]{1,3}(?:[0-9a-fA-F]{2,8}[ \t]|[ \t]{1,2}[!-~\\])"),
+)
 _REACH = 512
 """How far before a hint a list may start."""
 
 
-def _near_hints(hints: tuple[str, ...], pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
+def _near_hints(hints: tuple[LiteralPattern, ...], pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """Matches of a slow pattern that include a hint. Only the text near a hint is searched."""
-    done = max(0, at - _REACH)
+    done = 0
     # One search for each hint is faster than one for all.
-    for place in sorted(place.start() for hint in hints for place in re.finditer(hint, text)):
+    for place in sorted(place.start() for hint in hints for place in hint.finditer(text)):
         if place >= done:
             match = pattern.search(text, max(done, place - _REACH), place + _REACH)
             if match is None:
@@ -447,22 +453,22 @@ def _near_hints(hints: tuple[str, ...], pattern: re.Pattern[str], text: str, at:
                 done = match.end()
 
 
-def _decimals(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_CODE_HINTS, _DECIMALS, text, at):
+def _decimals(text: str) -> Iterator[Part]:
+    for match in _near_hints(_CODE_HINTS, _DECIMALS, text):
         decoded = "".join(chr(int(code)) for code in _ONE_DECIMAL.findall(match[0]))
         yield Part(*match.span(), decoded, _ONE_DECIMAL)
 
 
-def _hex_codes(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_CODE_HINTS, _HEX_CODES, text, at):
+def _hex_codes(text: str) -> Iterator[Part]:
+    for match in _near_hints(_CODE_HINTS, _HEX_CODES, text):
         decoded = "".join(chr(int(code[-2:], 16)) for code in _ONE_HEX.findall(match[0]))
         yield Part(*match.span(), decoded.replace("\0", ""), None if "\0" in decoded else _ONE_HEX)
 
 
-def _codes(text: str, at: int) -> Iterator[Part]:
-    yield from _decimals(text, at)
-    yield from _hex_codes(text, at)
-    for match in _near_hints((*_CODE_HINTS, _OCTAL_HINT), _OCTALS, text, at):
+def _codes(text: str) -> Iterator[Part]:
+    yield from _decimals(text)
+    yield from _hex_codes(text)
+    for match in _near_hints((*_CODE_HINTS, _OCTAL_HINT), _OCTALS, text):
         yield Part(
             *match.span(),
             "".join(chr(int(code.lstrip("0o") or "0", 8)) for code in _ONE_OCTAL.findall(match[0])),
@@ -470,20 +476,20 @@ def _codes(text: str, at: int) -> Iterator[Part]:
         )
 
 
-def _binaries(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_BINARY_HINTS, _BINARIES, text, at):
+def _binaries(text: str) -> Iterator[Part]:
+    for match in _near_hints(_BINARY_HINTS, _BINARIES, text):
         yield Part(
             *match.span(), "".join(chr(int(code[-8:], 2)) for code in _ONE_BINARY.findall(match[0])), _ONE_BINARY
         )
 
 
-def _characters(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_CHARACTER_HINTS, _CHARACTERS, text, at):
+def _characters(text: str) -> Iterator[Part]:
+    for match in _near_hints(_CHARACTER_HINTS, _CHARACTERS, text):
         yield Part(*match.span(), "".join(letter for _, letter in _ONE_CHARACTER.findall(match[0])), _ONE_CHARACTER)
 
 
-def _spaced(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_SPACED_HINTS, _SPACED, text, at):
+def _spaced(text: str) -> Iterator[Part]:
+    for match in _near_hints(_SPACED_HINTS, _SPACED, text):
         yield Part(*match.span(), "".join(_ONE_SPACED.findall(match[0])), _ONE_SPACED)
 
 
@@ -497,14 +503,14 @@ _CHARACTER_DUMP = compile_lazily(rf"{_LINE_START}{_CHARACTER_DUMP_LINE}(?:{_BREA
 _LINE_SPLIT = compile_lazily(_BREAK)
 
 
-def _dumps(text: str, at: int) -> Iterator[Part]:
+def _dumps(text: str) -> Iterator[Part]:
     """Find the output of xxd, hexdump and od. Their words may be of either byte order, or octal."""
-    for match in _near_hints(_DUMP_HINTS, _DUMP, text, at):
+    for match in _near_hints(_DUMP_HINTS, _DUMP, text):
         rows = [m[1].split() for line in _LINE_SPLIT.split(match[0]) if (m := _DUMP_WORDS.match(line))]
         readings = [reading for reading in (_read_dump(rows, how) for how in _READINGS) if reading]
         if readings:
             yield Part(*match.span(), "\n".join(readings))
-    for match in _near_hints(_DUMP_HINTS, _CHARACTER_DUMP, text, at):
+    for match in _near_hints(_DUMP_HINTS, _CHARACTER_DUMP, text):
         lines = [line.strip().partition(" ")[2] for line in _LINE_SPLIT.split(match[0])]
         yield Part(*match.span(), "".join(line[2::4] for line in lines))
 
@@ -531,15 +537,15 @@ def _read_dump(rows: list[list[str]], read: Callable[[str], bytes]) -> str | Non
         return None
 
 
-_UU_HINTS = (r"begin (?=[0-7]{3,4} [^\s\\])",)
+_UU_HINT = LiteralPattern("begin ", r"begin (?=[0-7]{3,4} [^\s\\])")
 _UU_BLOCK = compile_lazily(
     rf"begin [0-7]{{3,4}} [^\r\n\\]{{1,200}}{_BREAK}((?:[!-M][ -`]{{2,84}}+{_BREAK}){{1,65536}}+)(?:[ `]?{_BREAK}end)?"
 )
 
 
-def _uu_blocks(text: str, at: int) -> Iterator[Part]:
+def _uu_blocks(text: str) -> Iterator[Part]:
     """Find blocks of uuencode. A line has its length before it, and blanks at its end may be lost."""
-    for match in re.compile(_UU_HINTS[0]).finditer(text, at):
+    for match in _UU_HINT.finditer(text):
         block = _UU_BLOCK.match(text, match.start())
         if block is not None:
             decoded = _try(_decode_uu, block[1])
@@ -552,14 +558,14 @@ def _decode_uu(block: str) -> str | None:
 
 
 _LISTS = tuple(
-    _Decoder(compile_lazily(hint), find)
+    _Decoder(hint, find)
     for hints, find in (
         ((*_CODE_HINTS, _OCTAL_HINT), _codes),
         (_BINARY_HINTS, _binaries),
         (_CHARACTER_HINTS, _characters),
         (_SPACED_HINTS, _spaced),
         (_DUMP_HINTS, _dumps),
-        (_UU_HINTS, _uu_blocks),
+        ((_UU_HINT,), _uu_blocks),
     )
     for hint in hints
 )

@@ -7,13 +7,16 @@ import re
 from base64 import b32encode, b64encode, urlsafe_b64encode
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import accumulate, islice
 from urllib.parse import quote, quote_plus
 
 from threadline.redact.rules.patterns import compile_lazily, trie_pattern
 from threadline.redact.scanner import PERSONAL_KINDS
 
 _MAX_LINEAR_SEARCH = 24
+_MAX_BEGINNING = 16
 _WHOLE_WORD_LENGTH = 12
 
 
@@ -22,6 +25,8 @@ class KnownSecrets:
 
     def __init__(self) -> None:
         self._secrets: dict[str, str] = {}
+        # The forms of secrets by their beginning, longest first, and a pattern of all beginnings.
+        self._forms: dict[str, list[str]] = {}
         self._words: dict[str, tuple[str, str, bool]] = {}
         self._pattern: re.Pattern[str] | None = None
         self._short: set[str] = set()
@@ -45,7 +50,7 @@ class KnownSecrets:
                 # Encodings of a larger text that is cut may lose a letter or two at either end.
                 self._secrets[cut] = secret
                 self._cut.add(cut)
-            bare = _bare_letters(secret)
+            bare = _bare_letters(secret.encode("ascii", "replace"))
             if len(bare) >= _MIN_BARE and _DIGIT.search(bare):
                 self._bare.setdefault(bare, secret)
             self._pattern = None
@@ -70,25 +75,40 @@ class KnownSecrets:
                     at = text.find(form, at + 1)
             return
         if self._pattern is None:
-            self._pattern = re.compile(trie_pattern(self._secrets))
+            self._forms.clear()
+            for form in sorted(self._secrets, key=len, reverse=True):
+                self._forms.setdefault(form[:_MAX_BEGINNING], []).append(form)
+            self._pattern = re.compile(trie_pattern(self._forms))
         at = 0
         while match := self._pattern.search(text, at):
-            if self._is_occurrence(text, match.start(), match[0]):
-                yield match.start(), match.end(), self._secrets[match[0]]
-                at = match.end()
+            form = self._longest_form(text, match)
+            if form and self._is_occurrence(text, match.start(), form):
+                yield match.start(), match.start() + len(form), self._secrets[form]
+                at = match.start() + len(form)
             else:
                 at = match.start() + 1
 
+    def _longest_form(self, text: str, beginning: re.Match[str]) -> str:
+        """The longest form of a secret where the pattern of all beginnings matches; empty if there is none."""
+        longest = beginning[0]
+        for end in range(len(longest), 0, -1):
+            for form in self._forms.get(longest[:end], ()):
+                if text.startswith(form, beginning.start()):
+                    return form
+        return ""
+
     def broken_secrets_in(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Find secrets whose letters are separated: wrapped over lines, joined in code, or with a sign between them."""
-        bare = _bare_letters(text) if self._bare else b""
-        places: list[tuple[int, int]] | None = None
+        if not self._bare:
+            return
+        view = text.encode("ascii", "replace")
+        bare = _bare_letters(view)
+        blocks: list[int] = []
         for letters, secret in self._bare.items():
             at = bare.find(letters)
             while at >= 0:
-                if places is None:
-                    places = _letter_places(text)
-                start, end = _place_of(places, at), _place_of(places, at + len(letters) - 1) + 1
+                blocks = blocks or _count_letters(view)
+                start, end = _place_of(view, blocks, at), _place_of(view, blocks, at + len(letters) - 1) + 1
                 is_near = end - start <= len(secret) * _MAX_SPREAD + _MAX_INDENT
                 if is_near and not _SYNTAX.intersection(text[start:end]).difference(secret):
                     yield start, end, secret
@@ -98,14 +118,9 @@ class KnownSecrets:
         """Find words in a text, as (start, end, word, kind)."""
         if not self._words:
             return
-        lowered = text.lower()
-        searchable = lowered if len(lowered) == len(text) else None  # a few letters become two in lower case
+        find = _word_search(text)
         for folded, (word, kind, whole_word) in self._words.items():
-            if searchable is not None:
-                places = _occurrences(searchable, folded)
-            else:
-                places = [match.span() for match in re.finditer(re.escape(word), text, re.IGNORECASE)]
-            for start, end in places:
+            for start, end in find(folded, word):
                 if not whole_word or _is_whole_word(text, start, end):
                     yield start, end, word, kind
 
@@ -122,33 +137,45 @@ _MAX_INDENT = 160
 _SYNTAX = frozenset("=:;(){}<")
 """Signs between different values. A secret does not continue after them."""
 _DIGIT = compile_lazily(rb"[0-9]")
-_LETTERS = compile_lazily(rb"[A-Za-z0-9]+")
+_LETTER = compile_lazily(rb"[A-Za-z0-9]")
 _TO_LOWER = bytes(range(256)).lower()
 _NO_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isascii() or not chr(byte).isalnum())
+_BLOCK = 512
 
 
-def _bare_letters(text: str) -> bytes:
+def _bare_letters(view: bytes) -> bytes:
     """Only the letters and digits of a text, in lower case."""
-    return text.encode("ascii", "replace").translate(_TO_LOWER, _NO_LETTERS)
+    return view.translate(_TO_LOWER, _NO_LETTERS)
 
 
-def _letter_places(text: str) -> list[tuple[int, int]]:
-    """Where runs of letters start: in the bare letters, and in the text."""
-    places = []
-    count = 0
-    for match in _LETTERS.finditer(text.encode("ascii", "replace")):
-        places.append((count, match.start()))
-        count += match.end() - match.start()
-    return places
+def _count_letters(view: bytes) -> list[int]:
+    """How many letters and digits precede each block of a text."""
+    counts = (len(view[at : at + _BLOCK].translate(None, _NO_LETTERS)) for at in range(0, len(view), _BLOCK))
+    return list(accumulate(counts, initial=0))
 
 
-def _place_of(places: list[tuple[int, int]], at: int) -> int:
-    """The position in the text of a letter."""
-    first, start = places[bisect_right(places, (at, _END)) - 1]
-    return start + at - first
+def _place_of(view: bytes, blocks: list[int], at: int) -> int:
+    """The position in the text of a letter of its bare letters."""
+    block = bisect_right(blocks, at) - 1
+    letters = _LETTER.finditer(view, block * _BLOCK)
+    return next(islice(letters, at - blocks[block], None)).start()
 
 
-_END = 1 << 62
+def _word_search(text: str) -> Callable[[str, str], list[tuple[int, int]]]:
+    """A function that finds a word, given in lower case and as it is, in any case."""
+    if text.isascii():
+        lowered = text.lower()
+        return lambda folded, _word: _occurrences(lowered, folded)
+    # Of these letters, one becomes two in lower case, and the other becomes ASCII.
+    if "\u0130" in text or "\u212a" in text:
+        lowered = text.lower()
+        if len(lowered) == len(text):
+            return lambda folded, _word: _occurrences(lowered, folded)
+        return lambda _folded, word: [match.span() for match in re.finditer(re.escape(word), text, re.IGNORECASE)]
+    # Changing the case of ASCII is many times faster.
+    view = text.encode("ascii", "replace").lower().decode()
+    whole = cache(text.lower)
+    return lambda folded, _word: _occurrences(view if folded.isascii() and "?" not in folded else whole(), folded)
 
 
 def _occurrences(text: str, word: str) -> list[tuple[int, int]]:

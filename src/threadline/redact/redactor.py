@@ -27,11 +27,15 @@ from threadline.redact.rules.heuristics import is_distinctive, is_secret_name, k
 from threadline.redact.rules.multiline import PRIVATE_KEY, body_lines
 from threadline.redact.rules.patterns import compile_lazily
 from threadline.redact.rules.personal import GENERIC_USER_NAMES, find_personal_data
+from threadline.redact.rules.prefilter import open_gates
 from threadline.redact.scanner import PERSONAL_KINDS, counts_in_lines, find_spans, merge_overlapping
 from threadline.redact.settings import PIECE_LENGTH, Level, Settings
 from threadline.redact.views import TextView, complete_views, text_views
 
 _MAX_ROUNDS = 5
+_LONG_TEXT = 128 * 1024
+_REACH = 8 * 1024
+"""How far a replacement may change what is found in a long text, as in `scanner`."""
 _MAX_DEPTH = 300
 _CACHED_LENGTH = 256
 _OVERLAP = 200
@@ -299,12 +303,13 @@ class Redactor:
     def _redact_uncached(self, text: str) -> tuple[str, Counter[tuple[str, str]]]:
         """Redact a text and count what was replaced. The result is cached until something new is learned."""
         counts: Counter[tuple[str, str]] = Counter()
-        redacted = text
-        for _round in range(_MAX_ROUNDS):
-            before = redacted
-            redacted = self._redact_once(before, counts)
-            if redacted == before:
+        before = text
+        redacted, places = self._redact_once(text, counts)
+        for _round in range(_MAX_ROUNDS - 1):
+            if redacted == before or self._is_safe_around(redacted, places):
                 break
+            before = redacted
+            redacted, places = self._redact_once(before, counts)
         if self._known.changes != self._cache_version:
             self._cache.clear()
             self._cache_version = self._known.changes
@@ -312,9 +317,25 @@ class Redactor:
             self._cache[text] = redacted, counts
         return redacted, counts
 
-    def _redact_once(self, text: str, counts: Counter[tuple[str, str]]) -> str:
+    def _is_safe_around(self, text: str, places: list[tuple[int, int]]) -> bool:
+        """Whether nothing is left in a long text after a few replacements. Only the text near them has changed."""
+        if len(text) < _LONG_TEXT:
+            return False
+        parts = _parts_around(text, places)
+        if sum(end - start for start, end in parts) > len(text) // 2:
+            return False
+        for start, end in parts:
+            part = text[start:end]
+            views = self.views_of(part)
+            if self._spans_to_redact(part, self.find_spans(part, views), views):
+                return False
+        return True
+
+    def _redact_once(self, text: str, counts: Counter[tuple[str, str]]) -> tuple[str, list[tuple[int, int]]]:
+        """Replace everything that is found; also return where the placeholders are."""
         parts: list[str] = []
-        last = 0
+        places: list[tuple[int, int]] = []
+        last = length = 0
         # The views of a long text are searched for known secrets with the whole record.
         views = [] if self._is_in_record and hash(text) in self._clean_views else self.views_of(text)
         spans = [*self._learn_from(text, views), *self._marks.get(text, ())]
@@ -322,8 +343,10 @@ class Redactor:
             placeholder = self._placeholder(span, text)
             counts[span.kind, placeholder] += 1
             parts += [text[last:start], placeholder]
+            length += start - last + len(placeholder)
+            places.append((length - len(placeholder), length))
             last = end
-        return "".join([*parts, text[last:]]) if parts else text
+        return ("".join([*parts, text[last:]]) if parts else text), places
 
     def _spans_to_redact(self, text: str, by_rules: list[Span], views: list[TextView]) -> list[tuple[int, int, Span]]:
         """All spans to replace, without values to keep and without placeholders."""
@@ -461,6 +484,20 @@ def _outside_placeholders(span: Span, placeholders: list[tuple[int, int]], text:
         at = max(at, end)
 
 
+def _parts_around(text: str, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The parts of a text, of whole lines or cut at a distance, that are near places in it."""
+    parts: list[tuple[int, int]] = []
+    for start, end in places:
+        begin = text.find("\n", max(0, start - 2 * _REACH), max(0, start - _REACH)) + 1 or max(0, start - 2 * _REACH)
+        stop = text.find("\n", end + _REACH, end + 2 * _REACH)
+        stop = stop if stop >= 0 else min(len(text), end + 2 * _REACH)
+        if parts and begin <= parts[-1][1]:
+            parts[-1] = (parts[-1][0], stop)
+        else:
+            parts.append((begin, stop))
+    return parts
+
+
 def _split_pieces(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(text):
@@ -493,7 +530,7 @@ def find_strictly(text: str) -> list[Span]:
     Each is replaced where it is found and not learned: it may be a word of the format in another field.
     """
     view = text.encode("ascii", "replace")
-    spans = [*find_personal_data(view, strict=True), *find_random_values(view)]
+    spans = [*find_personal_data(view, open_gates(view), strict=True), *find_random_values(view)]
     return [span._replace(local_only=True) for span in spans]
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from threadline.redact.decoding import Part
-from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.patterns import LiteralPattern, compile_lazily
 
 # Line ends inside words.
 
@@ -24,9 +24,10 @@ _COMMENT = r"(?:#{1,4}|//+!?|--+|;{1,3}|\*{1,2}|%{1,2}|REM|rem|dnl|'|!|>+(?: ?>)
 _PREFIX = rf"[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_COMMENT}|{_PLACE_GUTTER}|{_LOG_GUTTER}|{_BLAME_GUTTER})([ \t]{{0,16}})"
 _MARGIN = compile_lazily(rf"\n(?:[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_PLACE_GUTTER}|{_LOG_GUTTER})([ \t]{{0,16}})|[+-])")
 # Before the line end is the sign of a continued line, a word that may continue, or a sign that a value follows.
-_LINE_END = compile_lazily(
+_LINE_END = LiteralPattern(
+    "\n",
     rf"\n(?:(?<=[\\`^]\n)(?=\S)(?![*+-][ ])|(?<=\\\r\n)(?=\S)"
-    rf"|(?:(?<={_WORD}{{8}}\n)|(?<=[ \t\r]\n)){_PREFIX}(?={_WORD}{{4}})|(?<=[:=|>]\n){_PREFIX}|(?<=[:=|>]\n)[+-])"
+    rf"|(?:(?<={_WORD}{{8}}\n)|(?<=[ \t\r]\n)){_PREFIX}(?={_WORD}{{4}})|(?<=[:=|>]\n){_PREFIX}|(?<=[:=|>]\n)[+-])",
 )
 _CONTINUATION_SIGNS = frozenset("\\`^")
 _LONG_WORD = compile_lazily(rf"{_WORD}{{8}}")
@@ -73,20 +74,22 @@ _JOINT = (
 )
 _LITERAL = r"[\w+/=~.!#$%&*-]"
 _JOINTS = tuple(
-    compile_lazily(
-        rf"{quote}(?=[ \t+.&~|<\\\r\n])(?<={_LITERAL}{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?={_LITERAL})"
+    LiteralPattern(
+        quote,
+        rf"{quote}(?=[ \t+.&~|<\\\r\n])(?<={_LITERAL}{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?={_LITERAL})",
     )
     for quote in ('"', "'", "`")
 ) + tuple(
     # A shell joins strings in different quotes.
-    compile_lazily(rf"{first}(?={second})(?<={_LITERAL}{first}){second}(?={_LITERAL})")
+    LiteralPattern(first, rf"{first}(?={second})(?<={_LITERAL}{first}){second}(?={_LITERAL})")
     for first, second in (('"', "'"), ("'", '"'))
 )
 # Calls that join the strings of a list with nothing between them. The list is in the call or before it.
-_JOIN_CALL = compile_lazily(
+_JOIN_CALL = LiteralPattern(
+    "(",
     r"\((?:(?<=\"\"\.join\()|(?<=''\.join\()|(?<=s\.Join\()|(?<=g\.Join\()|(?<=concat\()|(?<=Concat\()|(?<=CONCAT\()"
     r"|(?<=implode\()|(?<=paste0\()|(?<=[\])]\.join\()(?=[\"'`]{2}\))"
-    r"|((?<=ppend\()|(?<=strcat\()|(?<=push_str\()|(?<=strncat\()|(?<=\.write\()|(?<=WriteString\()))"
+    r"|((?<=ppend\()|(?<=strcat\()|(?<=push_str\()|(?<=strncat\()|(?<=\.write\()|(?<=WriteString\()))",
 )
 _APPENDED = compile_lazily(
     r"([\"'`])(?<=[\w-]{3}.)(?:[ \t]{0,4}\))?;?\s{0,64}(?:[0-9]{1,6}[ \t]{0,4}[?|:\t][ \t]{0,64})?"
@@ -121,7 +124,7 @@ _APPEND_REACH = 200
 
 # Carriage returns.
 
-_CARRIAGE_RETURN = compile_lazily(r"\r(?!\n)")
+_CARRIAGE_RETURN = LiteralPattern("\r", r"\r(?!\n)")
 
 
 def find_carriage_returns(text: str) -> Iterator[list[Part]]:
@@ -161,8 +164,8 @@ def _shown_line(line: str) -> str:
 # Word diffs.
 
 _CHANGE = compile_lazily(r"\[-([^\n]{0,500}?)-\]|\{\+([^\n]{0,500}?)\+\}")
-_CHANGE_HINT = compile_lazily(r"\{(?=\+)")
-_REMOVAL_HINT = compile_lazily(r"\[(?=-[^\n\]]{1,200}-\])")
+_CHANGE_HINT = LiteralPattern("{", r"\{(?=\+)")
+_REMOVAL_HINT = LiteralPattern("[", r"\[(?=-[^\n\]]{1,200}-\])")
 # With colours, what is red was removed and what is green was added.
 _COLOURED_CHANGE = compile_lazily(
     "\x1b\\[(?:[01];)?(?:31(m[^\x1b\n]{0,2000}\x1b\\[0?m)(?=\x1b\\[(?:[01];)?32m)|32(m[^\x1b\n]{0,2000}\x1b\\[0?m))"
@@ -186,7 +189,7 @@ def _unwrap(change: re.Match[str], *, is_kept: bool) -> list[Part]:
 
 # Tables and boxes.
 
-_ROW_END = compile_lazily(r"\|(?=[ \t]*\r?\n[ \t]*\|)")
+_ROW_END = LiteralPattern("|", r"\|(?=[ \t]*\r?\n[ \t]*\|)")
 _BOX_BARS = "\u2502\u2503\u2551"
 _CELL_END = compile_lazily(r"[^\s|]{6}[ \t]*\Z")
 _MAX_COLUMNS = 12
@@ -244,9 +247,9 @@ def _wrapped_gap(text: str, upper: _Cell, lower: _Cell, *, is_alone: bool) -> Pa
 
 
 # The marks of psql at the borders of cells: a dot where a value is wrapped, a plus where it has a line end.
-_PSQL_WRAP = compile_lazily(r"\|\.(?=[\w-])")
+_PSQL_WRAP = LiteralPattern("|", r"\|\.(?=[\w-])")
 _PSQL_WRAPPED = compile_lazily(r"\.[ ]?(?=\||\r?\n)")
-_PSQL_LINE_END = compile_lazily(r"\+(?<=[\w-]{6}\+)\r?\n[^\n|]{0,80}(?:\|[^\n|]{0,80}){0,8}\|[ ](?=[\w-]{4})")
+_PSQL_LINE_END = LiteralPattern("+", r"\+(?<=[\w-]{6}\+)\r?\n[^\n|]{0,80}(?:\|[^\n|]{0,80}){0,8}\|[ ](?=[\w-]{4})")
 
 
 def find_psql_wraps(text: str) -> Iterator[Part]:

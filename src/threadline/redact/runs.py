@@ -15,12 +15,12 @@ from threadline.redact.rules.entropy import find_random_hex, find_random_value, 
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import is_secret_name, services_in_name, split_name, word_set
 from threadline.redact.rules.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder, Remembered
-from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.patterns import compile_lazily, find_runs
 from threadline.redact.rules.tokens import (
     CONTINUATIONS,
     ESCAPE_SIGNS,
     JOINING_BYTES,
-    RUN,
+    MIN_RUN,
     WORD_TABLE,
     find_token,
     only_base64,
@@ -77,8 +77,7 @@ def find_in_runs(view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncod
     ids: set[bytes] = set()
     id_name_ends, special_before, special_after = _ID_NAME_ENDS, _SPECIAL_BEFORE, _SPECIAL_AFTER
     done = 0
-    for match in RUN.finditer(view.translate(WORD_TABLE)):
-        start, end = match.span()
+    for start, end in find_runs(view.translate(WORD_TABLE), MIN_RUN):
         if end <= done:
             continue
         run = view[start:end]

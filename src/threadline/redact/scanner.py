@@ -130,7 +130,7 @@ def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[
     yield from find_command_passwords(view, lower, marks)
     yield from find_call_passwords(view, lower, marks)
     if personal:
-        yield from find_personal_data(view)
+        yield from find_personal_data(view, marks.gates)
 
 
 def merge_overlapping(spans: list[Span]) -> list[tuple[int, int, Span]]:

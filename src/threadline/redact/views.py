@@ -9,16 +9,16 @@ from operator import itemgetter
 
 from threadline.redact.decoding import Part, find_encoded, find_escapes, find_lookalikes, foreign_characters
 from threadline.redact.rejoining import find_broken
-from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.patterns import LiteralPattern, compile_lazily
 
 # By the standard a sequence may also end with a backslash or a bracket. None does in practice, and another sequence may
 # start there.
 _SEQUENCE_END = "[0-?]{0,64}[ !$]?[A-Za-z@`{|}~]"
 # Colours and other terminal sequences, unescaped. Each starts with a rare character, which makes the search fast.
-_SEQUENCE = compile_lazily(f"\x1b(?:\\[{_SEQUENCE_END}|\\][^\x07\x1b]{{0,512}}(?:\x07|\x1b\\\\)|[()][AB0])")
+_SEQUENCE = LiteralPattern("\x1b", f"\x1b(?:\\[{_SEQUENCE_END}|\\][^\x07\x1b]{{0,512}}(?:\x07|\x1b\\\\)|[()][AB0])")
 _SEQUENCE_8_BIT = compile_lazily(f"\x9b{_SEQUENCE_END}")
 # The same escaped, in JSON, in JSON within JSON, and in programs.
-_MAYBE_ESCAPED_SEQUENCE = compile_lazily(r"\[(?<=(?:1b|1B|33|\\e)\[)")
+_MAYBE_ESCAPED_SEQUENCE = LiteralPattern("[", r"\[(?<=(?:1b|1B|33|\\e)\[)")
 _ESCAPED_SEQUENCE = compile_lazily(rf"\\\\{{0,15}}(?:u001[bB]|x1[bB]|033|e)\[{_SEQUENCE_END}")
 # Invisible characters, unescaped and escaped; backspace; NUL.
 # All that Unicode calls default-ignorable, and marks that are drawn over a letter. A variation selector counts only
@@ -27,17 +27,17 @@ _INVISIBLE = compile_lazily(
     "[\u200b-\u200f\u2060-\u206f\ufeff\u00ad\u202a-\u202e\u0300-\u036f\u20d0-\u20e2\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"
     "\ufff0-\ufff8\ufe00-\ufe0f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_SELECTOR_IN_WORD = compile_lazily("[\ufe00-\ufe0f](?<=[!-~].)(?=[!-~])")
-_ESCAPED_INVISIBLE = compile_lazily(
+_ESCAPED_INVISIBLE = LiteralPattern(
+    "\\",
     r"\\\\{0,15}(?:u(?:0000|200[b-fB-F]|202[a-eA-E]|206[0-9a-fA-F]|[fF][eE][fF][fF]|00[aA][dD]|034[fF]|061[cC]|115[fF]|1160"
     r"|17[bB][45]|180[b-fB-F]|3164|[fF][fF][aA]0|[fF][eE]0[0-9a-fA-F])|x00"
     # Before something hidden it may be the start of another sequence, which the next view shows.
-    r"|0(?![0-9\\?\x00-\x1f\x7f-\U0010ffff]))"
+    r"|0(?![0-9\\?\x00-\x1f\x7f-\U0010ffff]))",
 )
-_BACKSPACE = compile_lazily("\x08")
+_BACKSPACE = LiteralPattern("\x08", "\x08")
 _OVERSTRUCK = compile_lazily("[^\x08\n]\x08")
-_NUL = compile_lazily("\0")
-_CARET_NUL = compile_lazily(r"\^@")
+_NUL = LiteralPattern("\0", "\0")
+_CARET_NUL = LiteralPattern("^", r"\^@")
 
 
 def find_hidden(text: str, plain: str, foreign: str) -> list[Part]:
@@ -53,8 +53,8 @@ def find_hidden(text: str, plain: str, foreign: str) -> list[Part]:
         spans += [match.span() for match in _SEQUENCE_8_BIT.finditer(text)]
     for character in {*_INVISIBLE.findall(foreign)} if foreign else ():
         is_selector = "\ufe00" <= character <= "\ufe0f"
-        pattern = _SELECTOR_IN_WORD if is_selector else re.compile(re.escape(character))
-        spans += [match.span() for match in pattern.finditer(text)]
+        pattern = re.escape(character) + ("(?<=[!-~].)(?=[!-~])" if is_selector else "")
+        spans += [match.span() for match in re.finditer(pattern, text)]
     return [Part(start, end, "") for start, end in sorted({*spans})]
 
 
@@ -159,11 +159,11 @@ _MAX_LINE = 2000
 _MARK_CONTEXT = 600
 _WORD_CLASS = "[A-Za-z0-9_-]"
 # Each starts with a rare sign, which makes the search fast. Both sides must be part of a word.
-_MARKDOWN_ESCAPE = compile_lazily(r"\\(?<=[A-Za-z0-9]\\)\\{0,3}(?=[_*~-][A-Za-z0-9])")
+_MARKDOWN_ESCAPE = LiteralPattern("\\", r"\\(?<=[A-Za-z0-9]\\)\\{0,3}(?=[_*~-][A-Za-z0-9])")
 _EMPHASIS = tuple(
-    compile_lazily(f"{sign}(?<={_WORD_CLASS}{{3}}{sign}){rest}(?={_WORD_CLASS}{{4}})")
+    LiteralPattern(sign, f"[{sign}](?<={_WORD_CLASS}{{3}}[{sign}]){rest}(?={_WORD_CLASS}{{4}})")
     for sign, rest in (
-        (r"\*", r"\*{0,2}"),
+        ("*", r"\*{0,2}"),
         ("~", "~"),
         ("`", "`?"),
         ("<", r"/?[a-z][a-z0-9]{0,9}(?:[ ][^<>\n]{0,200})?/?>(?:</?[a-z][a-z0-9]{0,9}(?:[ ][^<>\n]{0,200})?/?>){0,4}"),

@@ -203,12 +203,12 @@ def find_named_values(view: bytes, lower: bytes, marks: RareMarks, *, is_text: b
         _names_and_rare_words(_PASS_WORD, _RARE_P_WORD, lower, marks),
         _SECRET_WORD.finditer(lower) if _SECRET_GATE in marks.gates else (),
         match_at_places(_ENV_WORD, lower, marks.underscores),
-        _foreign_names(lower) if is_text or len(lower) <= _SHORT_PART else (),
+        _foreign_names(lower, marks) if is_text or len(lower) <= _SHORT_PART else (),
     ):
         _collect_values(view, names, spans, mentions)
     spans += find_values_near_names(view, lower, mentions)
     if is_text or len(lower) <= _SHORT_PART:
-        spans += _find_login_sentences(view, lower)
+        spans += _find_login_sentences(view, lower, marks)
     return spans
 
 
@@ -254,18 +254,21 @@ _LOGIN_SENTENCE = compile_lazily(
     rb"([^\s`\"'<>()]{5,128})"
 )
 _LOGIN_WORDS = (b"in as ", b"in with ", b"in using ")
+_LOGIN_SENTENCE_GATE = gate(rb"(?i)in (?:as|with|using) [`\"']?[\w.@+-]+[`\"']?(?:[ \t]?/|:)")
 
 
-def _find_login_sentences(view: bytes, lower: bytes) -> Iterator[Span]:
-    for match in _LOGIN_SENTENCE.finditer(lower) if any(words in lower for words in _LOGIN_WORDS) else ():
+def _find_login_sentences(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    for match in (
+        _LOGIN_SENTENCE.finditer(lower) if marks.may_contain(_LOGIN_SENTENCE_GATE, _LOGIN_WORDS, lower) else ()
+    ):
         span = word_span("password", match.start(1), view[match.start(1) : match.end(1)])
         if span is not None:
             yield span
 
 
-def _foreign_names(lower: bytes) -> _Names:
+def _foreign_names(lower: bytes, marks: RareMarks) -> _Names:
     """Names in other languages that are only ASCII."""
-    return _FOREIGN_WORD.finditer(lower) if any(word in lower for word in _FOREIGN_WORDS) else ()
+    return _FOREIGN_WORD.finditer(lower) if marks.may_contain(_FOREIGN_GATE, _FOREIGN_WORDS, lower) else ()
 
 
 _FOREIGN_WORDS = (
@@ -280,6 +283,7 @@ _FOREIGN_WORDS = (
     b"losenord",
     b"kata sandi",
 )
+_FOREIGN_GATE = gate(rb"(?i)" + b"|".join(_FOREIGN_WORDS))
 _FOREIGN_WORD = compile_lazily(
     rb"(?:senha|wachtwoord|contrasen[y]?a|clave|heslo|haslo|salasana|sifre|losenord|sandi(?<=kata sandi))"
     + _REST

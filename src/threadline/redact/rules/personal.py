@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import word_set
 from threadline.redact.rules.patterns import compile_lazily
+from threadline.redact.rules.prefilter import gate
 
 # Everything with an @ is found in one search for it.
 _AT_SIGN = compile_lazily(rb"@(?=[A-Za-z0-9])(?<![\s/@\"'`<>\\]@)")
@@ -27,6 +28,7 @@ _PUBLIC_HOSTS = compile_lazily(
     rb"|docker\.io|ghcr\.io|[0-9.]+|db|redis|postgres|mysql|mongo|rabbitmq|host)\Z"
 )
 _URL_ENCODED_EMAIL = compile_lazily(rb"%(?:40)((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
+_URL_ENCODED_GATE = gate(rb"%40[A-Za-z0-9-]+\.")
 # Domains that identify nobody: reserved for examples, or local.
 _EXAMPLE_DOMAINS = compile_lazily(
     rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost"
@@ -61,6 +63,10 @@ _DOT = compile_lazily(
     rb"\.(?=[0-9lich])(?:(?<=[0-9]\.)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![\w-]|\.[0-9])"
     rb"|(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?![\w(]|[.-]\w|=))"
 )
+_DOT_GATE = gate(
+    rb"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?:[^\w-]|\z)"
+    rb"|\.(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?:[^\w(]|\z)"
+)
 _IPV4 = compile_lazily(
     rb"(?<![\w.-])(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?![\w-]|\.[0-9])"
 )
@@ -74,6 +80,9 @@ _IPV6 = compile_lazily(
 # Two colons in a row, or three in all, because a time has two. After a letter that is not hex, they belong to a name.
 _COLONS = compile_lazily(
     rb":(?<![g-zG-Z_\x22):]:)(?::(?![g-zG-Z_\s]|[0-9a-fA-F]{1,4}[g-zG-Z_])|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)"
+)
+_COLONS_GATE = gate(
+    rb"(?:\A|[^g-zG-Z_\x22):]):(?::(?:[^g-zG-Z_\s]|\z)|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)",
 )
 _NOT_HOSTS_IN_PROMPTS = frozenset(
     (b"localhost", b"file", b"http", b"https", b"git", b"npm", b"workspace", b"link", b"portal", b"latest")
@@ -107,16 +116,16 @@ _NOT_HOSTS = frozenset(
 )
 
 
-def find_personal_data(view: bytes, *, strict: bool = False) -> Iterator[Span]:
-    """Find everything that identifies a person or a machine.
+def find_personal_data(view: bytes, gates: Collection[int], *, strict: bool = False) -> Iterator[Span]:
+    """Find everything that identifies a person or a machine; `gates` are the open gates of the view.
 
     `strict` also finds every path, address, URL and telephone number, even of examples and public sites.
     """
-    yield from _find_homes(view, strict=strict)
-    yield from _find_emails(view, strict=strict)
-    yield from _find_dotted(view, strict=strict)
-    yield from _find_ipv6(view, strict=strict)
-    yield from _find_logins(view)
+    yield from _find_homes(view, gates, strict=strict)
+    yield from _find_emails(view, gates, strict=strict)
+    yield from _find_dotted(view, strict=strict) if _DOT_GATE in gates else ()
+    yield from _find_ipv6(view, strict=strict) if _COLONS_GATE in gates else ()
+    yield from _find_logins(view, gates)
     if strict:
         yield from _find_strictly(view)
 
@@ -127,14 +136,14 @@ def _match_before(view: bytes, at: int, pattern: re.Pattern[bytes], max_length: 
     return match[0][::-1] if match else b""
 
 
-def _find_emails(view: bytes, *, strict: bool) -> Iterator[Span]:
-    for sign in _AT_SIGN.finditer(view):
+def _find_emails(view: bytes, gates: Collection[int], *, strict: bool) -> Iterator[Span]:
+    for sign in _AT_SIGN.finditer(view) if b"@" in view else ():
         at = sign.start()
         mail = _EMAIL_DOMAIN.match(view, at)
         if mail:
             yield from _email_spans(view, mail, strict=strict)
         yield from _find_hosts_at(view, at)
-    for mail in _URL_ENCODED_EMAIL.finditer(view):
+    for mail in _URL_ENCODED_EMAIL.finditer(view) if _URL_ENCODED_GATE in gates else ():
         yield from _email_spans(view, mail, strict=strict)
 
 
@@ -232,11 +241,15 @@ def _find_ipv6(view: bytes, *, strict: bool) -> Iterator[Span]:
 
 _USER_NAME = rb"([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
 _HOME_PATTERNS = (
-    compile_lazily(rb"/(?:home|Users)/" + _USER_NAME),
-    compile_lazily(
-        rb"Users\\{1,4}([A-Za-z0-9_][^\\/:*?\"<>|\r\n\x00-\x1f]{0,63}(?=\\)|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
+    (gate(rb"/(?:home|Users)/[A-Za-z0-9_]"), compile_lazily(rb"/(?:home|Users)/" + _USER_NAME)),
+    (
+        gate(rb"Users\\"),
+        compile_lazily(
+            rb"Users\\{1,4}([A-Za-z0-9_][^\\/:*?\"<>|\r\n\x00-\x1f]{0,63}(?=\\)|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
+        ),
     ),
 )
+_PROJECT_FOLDER_GATE = gate(rb"-(?:home|Users)-[A-Za-z0-9]")
 _PROJECT_FOLDER = compile_lazily(rb"-(?:home|Users)-([A-Za-z0-9]{1,64})(?=-|[\"'/\\\s]|\Z)")
 # After one of these bytes a slash starts a path, and nothing else must be checked.
 _BEFORE_PATH = frozenset(b" \t\n\"'`(=:,;[<>|")
@@ -269,13 +282,13 @@ _AMBIGUOUS_NAMES = word_set("will may can pi me dev work code data main app web 
 _GENERIC_HOMES = GENERIC_USER_NAMES - _AMBIGUOUS_NAMES
 
 
-def _find_homes(view: bytes, *, strict: bool) -> Iterator[Span]:
+def _find_homes(view: bytes, gates: Collection[int], *, strict: bool) -> Iterator[Span]:
     """Find home directories, with the user name as value, and user names in names of project folders.
 
     A home directory that says `user` or `runner` identifies nobody.
     """
-    for pattern in _HOME_PATTERNS:
-        for match in pattern.finditer(view):
+    for home_gate, pattern in _HOME_PATTERNS:
+        for match in pattern.finditer(view) if home_gate in gates else ():
             name = match[1].rstrip(b".- ")
             if not name or (not strict and name.decode("latin-1").lower() in _GENERIC_HOMES):
                 continue
@@ -284,7 +297,7 @@ def _find_homes(view: bytes, *, strict: bool) -> Iterator[Span]:
             start = _path_start(view, match.start())
             if start is not None:
                 yield Span(start, match.start(1) + len(name), "home", value=name.decode("latin-1"))
-    for match in _PROJECT_FOLDER.finditer(view):
+    for match in _PROJECT_FOLDER.finditer(view) if _PROJECT_FOLDER_GATE in gates else ():
         if strict or match[1].decode().lower() not in _GENERIC_HOMES:
             yield Span(*match.span(1), "user")
 
@@ -319,13 +332,14 @@ _LOGIN_RULES = (
     ),
     (b"ostname: ", 8, "host", compile_lazily(rb"\b(?:Static )?[Hh]ostname: {1,24}" + _LOGIN + _END)),
 )
+_LOGIN_GATES = tuple(gate(re.escape(literal)) for literal, *_rest in _LOGIN_RULES)
 _LOGIN_REACH = 160
 
 
-def _find_logins(view: bytes) -> Iterator[Span]:
+def _find_logins(view: bytes, gates: Collection[int]) -> Iterator[Span]:
     """Find account and machine names in variables and in the output of programs."""
-    for literal, before, kind, pattern in _LOGIN_RULES:
-        at = view.find(literal)
+    for login_gate, (literal, before, kind, pattern) in zip(_LOGIN_GATES, _LOGIN_RULES, strict=True):
+        at = view.find(literal) if login_gate in gates else -1
         while at >= 0:
             match = pattern.search(view, max(0, at - before), at + _LOGIN_REACH)
             if match is not None and match.start() <= at:

@@ -19,8 +19,6 @@ MIN_RUN = 18
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
 _BASE64_BYTES = _WORD_BYTES.translate(None, b"_-.~")
 WORD_TABLE = bytes(0x41 if byte in _WORD_BYTES else 0x20 for byte in range(256))
-# Spelled out instead of `A{18,}`: a literal prefix makes the search many times faster.
-RUN = re.compile(b"A" * MIN_RUN + b"A*+")
 _MAX_JOINED = 80
 _LONG_BASE64 = 400
 _DIGIT_OR_LETTERS = compile_lazily(rb"[0-9]|[A-Za-z]{24}")
