@@ -167,8 +167,8 @@ def test_a_build_that_is_interrupted(cli: CliRunner, lake: Bucket) -> None:
     """Ctrl-C, also while workers start: exit code 130, no traceback of any process, and the next build does it all."""
     del cli
     script = (
-        "import sys; from threadline.lake import build; from threadline.cli import main\n"
-        "build.TASK_BYTES, build._INLINE_BYTES = 1, 0\n"
+        "import sys; from threadline.lake import tasks; from threadline.cli import main\n"
+        "tasks.TASK_BYTES, tasks.MIN_PARALLEL_BYTES = 1, 0\n"
         "from multiprocessing.context import SpawnProcess; start = SpawnProcess.start\n"
         "def report(self):\n"
         "    start(self)\n"

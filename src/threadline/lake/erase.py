@@ -18,7 +18,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound, Unreadable
-from threadline.lake.accounting import KEY_COLUMNS
 from threadline.lake.bronze import (
     BATCHES,
     DATA,
@@ -32,7 +31,6 @@ from threadline.lake.bronze import (
     read_batches,
     read_lake,
 )
-from threadline.lake.build import days_of, find_affected, update_charges, update_copies, without_sources
 from threadline.lake.catalogue import (
     Catalogue,
     Commit,
@@ -41,8 +39,8 @@ from threadline.lake.catalogue import (
     referenced_files,
     reports_storage_errors,
 )
-from threadline.lake.tables import CHARGES, SIGHTINGS, SILVER, TABLES, Removal
-from threadline.lake.titles import has_summaries, summarized_entries, update_titles
+from threadline.lake.tables import SILVER
+from threadline.lake.updates import replace_sources
 from threadline.model.tables import import_library
 from threadline.model.text import count, join_some
 from threadline.storage import Bucket
@@ -213,17 +211,7 @@ def _rewrite_tables(bucket: Bucket, ids: set[str]) -> int:
         # Listed before publishing: a build that starts later writes files under other names.
         stored = [entry.path for entry in bucket.list(SILVER)]
         catalogue = Catalogue(bucket, commit)
-        before = catalogue.scan(SIGHTINGS, KEY_COLUMNS)
-        removal = Removal("source", sorted(ids), days_of(before, ids))
-        for table in TABLES:
-            if table != CHARGES:
-                catalogue.replace_rows(table, [], {}, removal)
-        properties = {"threadline.forgotten": str(commit.number)}
-        affected = find_affected(before, without_sources(before, ids), ids)
-        update_charges(catalogue, affected, properties)
-        update_copies(catalogue, affected, properties)
-        if has_summaries(before):
-            update_titles(catalogue, ids, summarized_entries(before, ids), properties)
+        replace_sources(catalogue, ids, [], {"threadline.forgotten": str(commit.number)})
         catalogue.expire_snapshots()
         published = catalogue.publish(commit.batches)
         if published is not None:
