@@ -101,7 +101,7 @@ def _update_charges(catalogue: Catalogue, affected: _Affected, properties: Mappi
     rows = filter_rows(rows, "transcript_id", affected.transcripts)
     charges = charge_rows(rows.to_pylist(), shipped_rates())
     name = make_id(__version__, *map(str, sorted(affected.transcripts)), *properties.values())
-    files = list(write_rows(catalogue.bucket, CHARGES, name, charges))
+    files = write_rows(catalogue.bucket, CHARGES, name, charges)
     removal = Removal("transcript_id", affected.old, affected.old_days)
     catalogue.replace_rows(CHARGES, [file.path for file in files], properties, removal)
     return files
