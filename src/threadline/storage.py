@@ -8,12 +8,13 @@ S3 is configured by the usual variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -37,6 +38,7 @@ _PROFILE_FILES = (("AWS_SHARED_CREDENTIALS_FILE", "credentials", ""), ("AWS_CONF
 _CLIENT_OPTIONS = {"connect_timeout": "10s", "read_timeout": "60s", "timeout": "1h"}
 _RETRY_OPTIONS = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _CHUNK_BYTES = 1 << 20
+_MAX_REQUESTS = 8
 _MAX_ERROR = 300
 # What a service answers, and what to do about it.
 _HINTS = (
@@ -66,6 +68,10 @@ _HINTS = (
         "The service cannot be reached. Check AWS_ENDPOINT_URL and the network.",
     ),
 )
+
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class StoredObject(Struct, frozen=True):
@@ -212,12 +218,17 @@ class Bucket:
         Raises:
             Unreadable: the storage refuses.
         """
-        for path in paths:
-            with self._reporting(path):
-                try:
-                    self._obstore.delete(self._open(), path)
-                except FileNotFoundError:
-                    continue
+        for _ in self.map(self._delete, paths):
+            pass
+
+    def _delete(self, path: str) -> None:
+        with self._reporting(path), suppress(FileNotFoundError):
+            self._obstore.delete(self._open(), path)
+
+    def map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
+        """The results of a function that uses the storage, in order. Several calls run at a time: a service is slow."""
+        with ThreadPoolExecutor(_MAX_REQUESTS) as pool:
+            yield from pool.map(function, items)
 
     def _open(self, *, is_writer: bool = False) -> Any:
         """The client of the storage. Only a writer creates the folder."""

@@ -189,8 +189,8 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, lake: Bucket, monkeypatch
     push(lake, [home])
     push(reference, [home])
     build_lake(reference, jobs=1)
-    monkeypatch.setattr("threadline.lake.build.TASK_BYTES", 1)
-    monkeypatch.setattr("threadline.lake.build._INLINE_BYTES", 0)
+    monkeypatch.setattr("threadline.lake.tasks.TASK_BYTES", 1)
+    monkeypatch.setattr("threadline.lake.tasks.MIN_PARALLEL_BYTES", 0)
     killed: list[int | None] = []
 
     def kill_all_once(_size: int) -> None:
@@ -230,14 +230,14 @@ def test_a_batch_that_is_built_again_adds_nothing(
     home = tmp_path / "home"
     write_session(home, 1)
     push(lake, [home])
-    original = import_module("threadline.lake.build").run_task
+    original = import_module("threadline.lake.tasks").run_task
 
     def run_twice(bucket: Bucket, task: Any) -> Any:
         first, second = original(bucket, task), original(bucket, task)
         assert first == second
         return second
 
-    monkeypatch.setattr("threadline.lake.build.run_task", run_twice)
+    monkeypatch.setattr("threadline.lake.tasks.run_task", run_twice)
     build_lake(lake, jobs=1)
     assert len(rows_of(lake, "entries")) == len(next(home.rglob("*.jsonl")).read_bytes().splitlines())
 

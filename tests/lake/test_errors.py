@@ -167,8 +167,8 @@ def test_a_build_that_is_interrupted(cli: CliRunner, lake: Bucket) -> None:
     """Ctrl-C, also while workers start: exit code 130, no traceback of any process, and the next build does it all."""
     del cli
     script = (
-        "import sys; from threadline.lake import build; from threadline.cli import main\n"
-        "build.TASK_BYTES, build._INLINE_BYTES = 1, 0\n"
+        "import sys; from threadline.lake import tasks; from threadline.cli import main\n"
+        "tasks.TASK_BYTES, tasks.MIN_PARALLEL_BYTES = 1, 0\n"
         "from multiprocessing.context import SpawnProcess; start = SpawnProcess.start\n"
         "def report(self):\n"
         "    start(self)\n"
@@ -356,6 +356,8 @@ def test_sql_of_a_lake_names_the_lake(cli: CliRunner, lake: Bucket) -> None:
         "The lake is read-only (DROP). Only SELECT statements are allowed.",
     )
     assert_refused(cli("lake", "sql", lake.uri, "SELECT * FROM read_csv('/etc/passwd')"), "Only the lake can be read")
+    for statement in ("DROP TABLE charges", "/* all */ -- now\ndrop table charges", "INSERT INTO charges SELECT 1"):
+        assert_refused(cli("lake", "sql", lake.uri, statement, "--engine", "sail"), "The lake is read-only (")
     assert cli("lake", "sql", lake.uri, "SELECT 1 WHERE false").err == "threadline: No rows.\n"
 
 

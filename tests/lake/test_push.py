@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 from tests.cli.runner import CliRunner
@@ -146,6 +147,32 @@ def test_two_pushes_at_once_lose_nothing(tmp_path: Path) -> None:
     assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes() for path in paths}
     numbers = list_batches(bucket)[machine(1).id]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_objects_are_written_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service takes long to answer each request, so pushes and builds do not wait for one before they send the next.
+
+    Here, a request is answered only while another one waits.
+    """
+    home = tmp_path / "home"
+    for number in range(1, 5):
+        write_session(home, number)
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, Policy.FULL)
+    met: Counter[str] = Counter()
+    for name in ("create", "put"):
+        original, two_writers = getattr(Bucket, name), Barrier(2)
+
+        def write(self: Bucket, path: str, data: bytes, original: Any = original, writers: Any = two_writers) -> Any:
+            if path.startswith((DATA, "silver/entries/data")):
+                writers.wait(timeout=60)
+                met[path.partition("/")[0]] += 1
+            return original(self, path, data)
+
+        monkeypatch.setattr(Bucket, name, write)
+    push(bucket, [home])
+    build_lake(bucket, jobs=1)
+    assert met == {"bronze": 4, "silver": 4}
 
 
 def test_an_interrupted_push_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,8 @@ from threadline.storage import Bucket
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of moto and boto
 _SECONDS_TO_BUILD = 600
 _TASK_PER_SESSION = (  # with `ps1`, pyspark does not take the process for a doctest, which needs SPARK_HOME
-    "import sys; sys.ps1 = ''; import threadline.lake.build as build; from threadline.storage import Bucket;"
-    "build.TASK_BYTES = 1; build.build_lake(Bucket(sys.argv[1]), engine=sys.argv[2])"
+    "import sys; sys.ps1 = ''; from threadline.lake import build_lake, tasks; from threadline.storage import Bucket;"
+    "tasks.TASK_BYTES = 1; build_lake(Bucket(sys.argv[1]), engine=sys.argv[2])"
 )
 
 

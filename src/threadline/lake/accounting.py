@@ -167,8 +167,9 @@ def find_copies(calls: Any, charges: Any) -> set[tuple[int, str]]:
     return {(row["entry_id"], row["call"]) for row in rows if row["entry_id"] != chosen[row["call"]][-1]}
 
 
-def filter_rows(table: Any, column: str, values: Iterable[Any]) -> Any:
-    """The rows of an Arrow table with one of these values in a column."""
+def filter_rows(table: Any, column: str, values: Iterable[Any], *, invert: bool = False) -> Any:
+    """The rows of an Arrow table with one of these values in a column, or with `invert` the others."""
     pa = import_library("pyarrow", "lake")
     compute = import_library("pyarrow.compute", "lake")
-    return table.filter(compute.is_in(table[column], value_set=pa.array(list(values), table.schema.field(column).type)))
+    matches = compute.is_in(table[column], value_set=pa.array(list(values), table.schema.field(column).type))
+    return table.filter(compute.invert(matches) if invert else matches)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -23,15 +22,17 @@ import msgspec
 import zstandard
 from msgspec import Struct
 
-from threadline.errors import BadQuery, NotFound, Unreadable
+from threadline.errors import Ambiguous, BadQuery, NotFound, Unreadable
+from threadline.model.places import match_ids
+from threadline.model.text import join_some
 from threadline.storage import Bucket
 
 LAKE_VERSION = 1
 LAKE_FILE = "lake.json"
 BATCHES, DATA, FORGOTTEN = "bronze/batches", "bronze/data", "bronze/forgotten"
 _LEVEL = 9
-_READERS = 8
 _ID_LENGTH = 16
+_ENTRY_ID = re.compile(rb'"uuid"\s*:\s*"([^"\\]+)"')
 _FILE_NAME = re.compile(r"[^\\\x00:]+" if os.name == "nt" else r"[^\x00]+")
 
 
@@ -262,13 +263,12 @@ def read_batch(bucket: Bucket, machine: str, number: int) -> Batch:
 
 
 def read_batches(bucket: Bucket, machine: str, numbers: Iterable[int]) -> list[Batch]:
-    """Read the lists of batches, several at the same time.
+    """Read the lists of batches.
 
     Raises:
         Unreadable: one is damaged, or of a newer version.
     """
-    with ThreadPoolExecutor(_READERS) as pool:
-        return list(pool.map(lambda number: read_batch(bucket, machine, number), numbers))
+    return list(bucket.map(lambda number: read_batch(bucket, machine, number), numbers))
 
 
 def encode_batch(batch: Batch) -> bytes:
@@ -378,6 +378,30 @@ class SegmentReader:
                     " again later. Otherwise run `threadline lake push --repair` on the machine that pushed it."
                 ) from None
         return self._objects[path]
+
+
+def entry_ids(data: bytes) -> set[str]:
+    r"""The ids of the entries in the bytes of transcripts.
+
+    >>> sorted(entry_ids(b'{"uuid":"5e55"}\n{"uuid" : "5e66"}'))
+    ['5e55', '5e66']
+    """
+    return {match.decode(errors="replace") for match in _ENTRY_ID.findall(data)}
+
+
+def resolve_session(start: str, sessions: Iterable[str]) -> str:
+    """The session of a lake whose id starts like this. Ignores case.
+
+    Raises:
+        NotFound: there is none.
+        Ambiguous: there are several.
+    """
+    matches = sorted(match_ids(start, sessions)) if start else []
+    if not matches:
+        raise NotFound(f"The lake has no session {start!r}.")
+    if len(matches) > 1:
+        raise Ambiguous(f"{len(matches)} session ids start with {start!r}. Use more characters: {join_some(matches)}.")
+    return matches[0]
 
 
 def forgotten_sessions(bucket: Bucket) -> frozenset[str]:

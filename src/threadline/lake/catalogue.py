@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from functools import wraps
-from itertools import count
+from itertools import compress, count
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -45,15 +44,14 @@ NAMESPACE = "threadline"
 _COMMIT_VERSION = 1
 _MAX_ERROR = 300
 _EPOCH = date(1970, 1, 1)
-_READERS = 8
 _MAX_ATTEMPTS = 20
 _KEPT_SNAPSHOTS = 20
 _MAX_MANIFESTS = 20
 _SMALL_BYTES = 8 * 1024 * 1024
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 _MAX_SMALL_FILES = 8
 """So many small files of a day are merged."""
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class Commit(Struct, frozen=True):
@@ -154,33 +152,37 @@ class Catalogue:
         self, name: str, files: Sequence[str], properties: Mapping[str, str], removal: Removal | None = None
     ) -> None:
         """Remove rows, and add files, in one transaction. Files without rows to remove stay as they are."""
-        gone: list[Any] = []
-        rest: list[str] = []
+        replaced: list[Any] = []
+        remaining: list[str] = []
         if removal is not None and removal.values:
-            for data_file in self._files_with(name, removal):
-                gone.append(data_file)
-                rest += self._write_rest(name, data_file, removal)
-        self._exchange(name, gone, rest, files, properties)
+            replaced = self._files_with(name, removal)
+            paths = [self._write_remaining(name, data_file, removal) for data_file in replaced]
+            remaining = [path for path in paths if path is not None]
+        self._replace_files(name, replaced, remaining, files, properties)
 
-    def _files_with(self, name: str, removal: Removal) -> Iterator[Any]:
+    def _files_with(self, name: str, removal: Removal) -> list[Any]:
         """The files that have rows to remove."""
         compute = import_library("pyarrow.compute", "lake")
         pa = import_library("pyarrow", "lake")
         values = pa.array(removal.values, arrow_schema(name).field(removal.column).type)
-        for data_file in self.data_files(name, removal.days):
-            column = self._read_file(name, data_file.file_path, [removal.column]).column(0)
-            if compute.any(compute.is_in(column, values)).as_py():
-                yield data_file
 
-    def _write_rest(self, name: str, data_file: Any, removal: Removal) -> Iterator[str]:
-        """Write the rows of a file that stay to another file."""
+        def has_rows(data_file: Any) -> bool:
+            column = self._read_file(name, data_file.file_path, [removal.column]).column(0)
+            return bool(compute.any(compute.is_in(column, values)).as_py())
+
+        data_files = self.data_files(name, removal.days)
+        return list(compress(data_files, self.bucket.map(has_rows, data_files)))
+
+    def _write_remaining(self, name: str, data_file: Any, removal: Removal) -> str | None:
+        """Write the rows of a file that are not removed to another file; return its path, or None without rows."""
         compute = import_library("pyarrow.compute", "lake")
         pa = import_library("pyarrow", "lake")
         rows = self._read_file(name, data_file.file_path)
         values = pa.array(removal.values, rows.schema.field(removal.column).type)
-        rest = rows.filter(compute.invert(compute.is_in(rows.column(removal.column), values)))
-        if rest.num_rows:
-            yield self._write_file(name, rest, make_id(data_file.file_path, *map(str, removal.values)))
+        remaining = rows.filter(compute.invert(compute.is_in(rows.column(removal.column), values)))
+        if not remaining.num_rows:
+            return None
+        return self._write_file(name, remaining, make_id(data_file.file_path, *map(str, removal.values)))
 
     def _write_file(self, name: str, rows: Any, id_: str) -> str:
         day = rows.column("day")[0].as_py()
@@ -197,16 +199,21 @@ class Catalogue:
         with self.table(name).io.new_input(location).open() as stream:
             return parquet.ParquetFile(stream).read(columns=names).select(names).cast(schema)
 
-    def _exchange(
-        self, name: str, gone: Sequence[Any], rest: Sequence[str], files: Sequence[str], properties: Mapping[str, str]
+    def _replace_files(
+        self,
+        name: str,
+        replaced: Sequence[Any],
+        replacements: Sequence[str],
+        added: Sequence[str],
+        properties: Mapping[str, str],
     ) -> None:
-        """Replace files by others that have the rest of their rows, and add files."""
-        if not gone and not files:
+        """Replace files by others with the same rows, or some of them, and add files."""
+        if not replaced and not added:
             return
         errors = import_library("pyiceberg.exceptions", "lake")
         for attempt in count(1):
             try:
-                self._commit_files(name, gone, rest, files, properties)
+                self._commit_files(name, replaced, replacements, added, properties)
             except errors.ValidationException:
                 # pyiceberg evaluates manifests in threads that share a variable, and then may miss a file to delete.
                 # It notices that before anything is changed.
@@ -216,18 +223,23 @@ class Catalogue:
                 return
 
     def _commit_files(
-        self, name: str, gone: Sequence[Any], rest: Sequence[str], files: Sequence[str], properties: Mapping[str, str]
+        self,
+        name: str,
+        replaced: Sequence[Any],
+        replacements: Sequence[str],
+        added: Sequence[str],
+        properties: Mapping[str, str],
     ) -> None:
         with _quiet(), self.table(name).transaction() as transaction:
-            if gone:
+            if replaced:
                 with transaction.update_snapshot(snapshot_properties=dict(properties)).overwrite() as snapshot:
-                    for data_file in gone:
+                    for data_file in replaced:
                         snapshot.delete_data_file(data_file)
-                    for data_file in self._describe_files(name, rest):
+                    for data_file in self._describe_files(name, replacements):
                         snapshot.append_data_file(data_file)
-            if files:
+            if added:
                 with transaction.update_snapshot(snapshot_properties=dict(properties)).merge_append() as snapshot:
-                    for data_file in self._describe_files(name, files):
+                    for data_file in self._describe_files(name, added):
                         snapshot.append_data_file(data_file)
 
     def _describe_files(self, name: str, paths: Sequence[str]) -> Iterator[Any]:
@@ -248,39 +260,38 @@ class Catalogue:
             with table.io.new_input(self.bucket.location(path)).open() as stream:
                 return stream.size(), parquet.read_metadata(stream)
 
-        with ThreadPoolExecutor(_READERS) as pool:
-            for path, (size, footer) in zip(paths, pool.map(read_footer, paths), strict=True):
-                statistics = io.data_file_statistics_from_parquet_metadata(footer, plan, columns)
-                yield manifest.DataFile.from_args(
-                    content=manifest.DataFileContent.DATA,
-                    file_path=self.bucket.location(path),
-                    file_format=manifest.FileFormat.PARQUET,
-                    partition=statistics.partition(table.spec(), schema),
-                    file_size_in_bytes=size,
-                    sort_order_id=None,
-                    spec_id=table.metadata.default_spec_id,
-                    equality_ids=None,
-                    key_metadata=None,
-                    **statistics.to_serialized_dict(),
-                )
+        for path, (size, footer) in zip(paths, self.bucket.map(read_footer, paths), strict=True):
+            statistics = io.data_file_statistics_from_parquet_metadata(footer, plan, columns)
+            yield manifest.DataFile.from_args(
+                content=manifest.DataFileContent.DATA,
+                file_path=self.bucket.location(path),
+                file_format=manifest.FileFormat.PARQUET,
+                partition=statistics.partition(table.spec(), schema),
+                file_size_in_bytes=size,
+                sort_order_id=None,
+                spec_id=table.metadata.default_spec_id,
+                equality_ids=None,
+                key_metadata=None,
+                **statistics.to_serialized_dict(),
+            )
 
     def compact(self, name: str, days: Collection[date] | None = None) -> list[str]:
         """Merge the small files of days that have many, of all days by default; return the paths of the new files."""
-        pa = import_library("pyarrow", "lake")
         small: dict[int, list[Any]] = {}
         for data_file in self.data_files(name, days):
             if data_file.file_size_in_bytes < _SMALL_BYTES:
                 small.setdefault(data_file.partition[0], []).append(data_file)
-        gone: list[Any] = []
-        merged: list[str] = []
-        for files in small.values():
-            if len(files) < _MAX_SMALL_FILES:
-                continue
-            files.sort(key=lambda file: str(file.file_path))
-            rows = sort_rows(pa.concat_tables([self._read_file(name, file.file_path) for file in files]))
+        groups = [
+            sorted(files, key=lambda file: str(file.file_path))
+            for files in small.values()
+            if len(files) >= _MAX_SMALL_FILES
+        ]
+        merged = []
+        for files in groups:  # one after the other: each may take much memory
+            rows = sort_rows(self.read_files(name, [file.file_path for file in files], column_names(name)))
             merged.append(self._write_file(name, rows, make_id(*(file.file_path for file in files))))
-            gone += files
-        self._exchange(name, gone, merged, [], {"threadline.compacted": str(len(gone))})
+        replaced = [file for files in groups for file in files]
+        self._replace_files(name, replaced, merged, [], {"threadline.compacted": str(len(replaced))})
         return merged
 
     def scan(self, name: str, columns: Sequence[str], days: Collection[date] | None = None) -> Any:
@@ -306,16 +317,14 @@ class Catalogue:
             rows = self._read_file(name, data_file.file_path, columns)
             return list(rows.filter(compute.is_in(rows.column(column), allowed)).to_pylist())
 
-        with ThreadPoolExecutor(_READERS) as pool:
-            return [row for rows in pool.map(find, self.data_files(name, days)) for row in rows]
+        return [row for rows in self.bucket.map(find, self.data_files(name, days)) for row in rows]
 
     def read_files(self, name: str, locations: Sequence[str], columns: Sequence[str]) -> Any:
         """The rows of some files of a table as an Arrow table."""
         pa = import_library("pyarrow", "lake")
         schema = pa.schema([arrow_schema(name).field(column) for column in columns])
-        with ThreadPoolExecutor(_READERS) as pool:
-            parts = pool.map(lambda location: self._read_file(name, location, columns), locations)
-            return pa.concat_tables([schema.empty_table(), *parts])
+        parts = self.bucket.map(lambda location: self._read_file(name, location, columns), locations)
+        return pa.concat_tables([schema.empty_table(), *parts])
 
     def data_files(self, name: str, days: Collection[date] | None = None) -> list[Any]:
         """The files of a table, or of some days, as `pyiceberg.manifest.DataFile`.

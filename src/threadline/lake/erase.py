@@ -9,16 +9,15 @@ which sessions are selected, are rewritten last: if `forget` is interrupted, run
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from io import BytesIO
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound, Unreadable
-from threadline.lake.accounting import KEY_COLUMNS
+from threadline.errors import BadQuery, IndexBusy, NotFound, Unreadable
 from threadline.lake.bronze import (
     BATCHES,
     DATA,
@@ -26,13 +25,14 @@ from threadline.lake.bronze import (
     Source,
     decompress,
     encode_batch,
+    entry_ids,
     group_sources,
     list_batches,
     make_id,
     read_batches,
     read_lake,
+    resolve_session,
 )
-from threadline.lake.build import days_of, find_affected, update_charges, update_copies, without_sources
 from threadline.lake.catalogue import (
     Catalogue,
     Commit,
@@ -41,14 +41,13 @@ from threadline.lake.catalogue import (
     referenced_files,
     reports_storage_errors,
 )
-from threadline.lake.tables import CHARGES, SIGHTINGS, SILVER, TABLES, Removal
-from threadline.lake.titles import has_summaries, summarized_entries, update_titles
+from threadline.lake.tables import SILVER
+from threadline.lake.updates import replace_sources
 from threadline.model.tables import import_library
 from threadline.model.text import count, join_some
-from threadline.storage import Bucket
+from threadline.storage import Bucket, StoredObject
 
 _MAX_ATTEMPTS = 5
-_ENTRY_ID = re.compile(rb'"uuid":\s*"([^"\\]{1,64})"')
 
 
 class ForgetResult(Struct, frozen=True):
@@ -78,7 +77,7 @@ def select_sources(
     if not sessions and person is None and before is None:
         raise BadQuery("Say what to forget: --session ID, --person NAME or --before WHEN.")
     everything = all_sources(bucket)
-    ids = {_full_id(start, {source.session for source in everything}) for start in sessions}
+    ids = {resolve_session(start, (source.session for source in everything)) for start in sessions}
     ends = _last_entries(bucket) if before is not None else {}
     selected = [
         source
@@ -113,15 +112,6 @@ def all_sources(bucket: Bucket) -> list[Source]:
         for machine, numbers in list_batches(bucket).items()
         for source in group_sources(read_batches(bucket, machine, numbers)).values()
     ]
-
-
-def _full_id(start: str, ids: Iterable[str]) -> str:
-    matches = sorted(id_ for id_ in ids if id_.startswith(start))
-    if start in matches or len(matches) == 1:
-        return start if start in matches else matches[0]
-    if matches:
-        raise Ambiguous(f"{len(matches)} session ids start with {start!r}. Use more characters: {join_some(matches)}.")
-    raise NotFound(f"The lake has no session {start!r}.")
 
 
 @reports_storage_errors
@@ -169,8 +159,7 @@ def _entry_ids(bucket: Bucket, commit: Commit, ids: set[str], objects: Iterable[
     entries = Catalogue(bucket, commit).scan("entries", ("source", "uuid", "message")).to_pylist()
     own = [row for row in entries if row["source"] in ids]
     uuids, messages = ({row[name] for row in own} - {None} for name in ("uuid", "message"))
-    for path in objects:
-        uuids |= _ids_in(decompress(bucket.get(path), path))
+    uuids.update(*bucket.map(lambda path: entry_ids(decompress(bucket.get(path), path)), objects))
     copied = [
         row for row in entries if row["source"] not in ids and (row["uuid"] in uuids or row["message"] in messages)
     ]
@@ -188,10 +177,6 @@ def _entry_ids(bucket: Bucket, commit: Commit, ids: set[str], objects: Iterable[
             f" {bucket.name} {words}"
         )
     return uuids
-
-
-def _ids_in(data: bytes) -> set[str]:
-    return {match.decode(errors="replace") for match in _ENTRY_ID.findall(data)}
 
 
 def _rewrite_batches(bucket: Bucket, ids: set[str]) -> None:
@@ -213,17 +198,7 @@ def _rewrite_tables(bucket: Bucket, ids: set[str]) -> int:
         # Listed before publishing: a build that starts later writes files under other names.
         stored = [entry.path for entry in bucket.list(SILVER)]
         catalogue = Catalogue(bucket, commit)
-        before = catalogue.scan(SIGHTINGS, KEY_COLUMNS)
-        removal = Removal("source", sorted(ids), days_of(before, ids))
-        for table in TABLES:
-            if table != CHARGES:
-                catalogue.replace_rows(table, [], {}, removal)
-        properties = {"threadline.forgotten": str(commit.number)}
-        affected = find_affected(before, without_sources(before, ids), ids)
-        update_charges(catalogue, affected, properties)
-        update_copies(catalogue, affected, properties)
-        if has_summaries(before):
-            update_titles(catalogue, ids, summarized_entries(before, ids), properties)
+        replace_sources(catalogue, ids, [], {"threadline.forgotten": str(commit.number)})
         catalogue.expire_snapshots()
         published = catalogue.publish(commit.batches)
         if published is not None:
@@ -241,30 +216,33 @@ def prove_forgotten(bucket: Bucket, ids: set[str], uuids: set[str]) -> tuple[int
     Raises:
         Unreadable: something was found.
     """
-    parquet = import_library("pyarrow.parquet", "lake")
-    checked = size = 0
-    for entry in [*bucket.list(BATCHES), *bucket.list(DATA), *bucket.list(SILVER)]:
-        checked, size = checked + 1, size + entry.size
-        if any(f"/{id_}/" in entry.path for id_ in ids):
+    forgotten = uuids | ids
+
+    def check(entry: StoredObject) -> int:
+        if not forgotten.isdisjoint(entry.path.split("/")) or not forgotten.isdisjoint(_ids_in(bucket, entry.path)):
             raise _not_forgotten(bucket, entry.path)
-        data = bucket.get(entry.path)
-        if entry.path.endswith(".zst"):
-            names = _ids_in(decompress(data, entry.path))
-        elif entry.path.endswith(".parquet"):
-            file = parquet.ParquetFile(BytesIO(data))
-            columns = [name for name in ("source", "uuid") if name in file.schema_arrow.names]
-            values = file.read(columns=columns)
-            names = {value for column in columns for value in values.column(column).to_pylist()}
-        else:
-            names = set()
-        if names & (uuids | ids):
-            raise _not_forgotten(bucket, entry.path)
+        return entry.size
+
+    sizes = list(bucket.map(check, [*bucket.list(BATCHES), *bucket.list(DATA), *bucket.list(SILVER)]))
     commit = read_commit(bucket)
     catalogue = Catalogue(bucket, commit)
     for name in commit.tables if commit is not None else ():
         if catalogue.has_deleted_files(name):
             raise _not_forgotten(bucket, f"{SILVER}/{name}/metadata")
-    return checked, size
+    return len(sizes), sum(sizes)
+
+
+def _ids_in(bucket: Bucket, path: str) -> set[Any]:
+    """The ids of sources and entries in an object."""
+    data = bucket.get(path)
+    if path.endswith(".zst"):
+        return set(entry_ids(decompress(data, path)))
+    if not path.endswith(".parquet"):
+        return set()
+    file = import_library("pyarrow.parquet", "lake").ParquetFile(BytesIO(data))
+    columns = [name for name in ("source", "uuid") if name in file.schema_arrow.names]
+    rows = file.read(columns=columns)
+    return {value for column in columns for value in rows.column(column).to_pylist()}
 
 
 def _not_forgotten(bucket: Bucket, path: str) -> Unreadable:

@@ -171,8 +171,9 @@ class _Push:
         self._damaged: set[str] = set()
         """Objects that were deleted because they, or others of their session, are damaged."""
         self._pending: list[FileVersion] = []
+        self._pending_objects: dict[str, bytes] = {}
         self._pending_bytes = 0
-        self._uploaded: dict[str, str] = {}
+        self._uploaded: set[str] = set()
         self.result = PushResult(machine.id, options.person, self._info.policy)
         self._read_batches()
         self._check_policy()
@@ -250,7 +251,7 @@ class _Push:
             reason = "something that must not be shared would remain after redaction"
             self.result.refused.append((session.session, reason))
             return False
-        return self._upload(session, versions)
+        return self._collect(session, versions)
 
     def _is_excluded(self, session: _LocalSession) -> bool:
         project = session.project.casefold()
@@ -298,8 +299,8 @@ class _Push:
         """The same pseudonym for the same path, on every machine of this lake."""
         return f"path-{make_id(self._info.id, name)[:_PSEUDONYM_LENGTH]}"
 
-    def _upload(self, session: _LocalSession, files: Sequence[tuple[FileVersion, bytes]]) -> bool:
-        """Upload the new bytes of a session as one object."""
+    def _collect(self, session: _LocalSession, files: Sequence[tuple[FileVersion, bytes]]) -> bool:
+        """Add the new bytes of a session to the batch as one object; return whether there are any."""
         parts: list[bytes] = []
         offset = 0
         pending: list[tuple[FileVersion, int, int]] = []
@@ -317,10 +318,7 @@ class _Push:
         content = b"".join(parts)
         path = f"{DATA}/{self._machine.id}/{session.source}/{sha256(content).hexdigest()}.zst"
         if content:
-            packed = compress(content)
-            self._bucket.create(path, packed)
-            self._uploaded[path] = sha256(content).hexdigest()
-            self.result.stored_bytes += len(packed)
+            self._pending_objects[path] = content
         for version, at, length in pending:
             segments = (*version.segments, Segment(path, at, length)) if length else version.segments
             self._pending.append(replace(version, segments=segments))
@@ -328,9 +326,10 @@ class _Push:
         return True
 
     def _finish_batch(self, sessions: list[_LocalSession]) -> list[_LocalSession]:
-        """Write the list of the batch; return the sessions to push again because another push came first."""
+        """Upload the batch, then its list; return the sessions to push again because another push came first."""
         if not self._pending:
             return []
+        self._upload_objects()
         files = tuple(self._pending)
         self._pending, self._pending_bytes = [], 0
         number = self._batches[-1].number + 1 if self._batches else 1
@@ -358,6 +357,16 @@ class _Push:
         self.result.sessions += len(sessions)
         return []
 
+    def _upload_objects(self) -> None:
+        def upload(path: str) -> int:
+            packed = compress(self._pending_objects[path])
+            self._bucket.create(path, packed)
+            return len(packed)
+
+        self.result.stored_bytes += sum(self._bucket.map(upload, self._pending_objects))
+        self._uploaded |= self._pending_objects.keys()
+        self._pending_objects = {}
+
     def _withdraw_forgotten(self, batch: Batch) -> Batch:
         """Remove the sessions from a batch that were forgotten during this push.
 
@@ -372,18 +381,20 @@ class _Push:
         self._bucket.put(batch.path, encode_batch(batch))
         objects = {segment.object for file in withdrawn for segment in file.segments}
         self._bucket.delete(sorted(objects))
-        self._uploaded = {path: digest for path, digest in self._uploaded.items() if path not in objects}
+        self._uploaded -= objects
         self.result.forgotten += len({file.session for file in withdrawn})
         return batch
 
     def _verify(self) -> None:
         """Read back what was uploaded."""
-        for path, digest in self._uploaded.items():
+
+        def verify(path: str) -> None:
             data = decompress(self._bucket.get(path), path)
-            if sha256(data).hexdigest() != digest:
+            if not path.endswith(f"/{sha256(data).hexdigest()}.zst"):
                 self._bucket.delete([path])
                 raise Unreadable(f"The object {self._bucket.location(path)!r} was stored damaged. Push again.")
-            self.result.verified += 1
+
+        self.result.verified += len(list(self._bucket.map(verify, sorted(self._uploaded))))
 
     def _delete_superseded(self) -> None:
         """Delete the objects of replaced versions.

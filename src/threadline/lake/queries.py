@@ -32,6 +32,9 @@ from threadline.storage import Bucket
 TEAMS_FILE = "teams.toml"
 _TOKEN = re.compile(r"(?<![^\x00-\x7f])(?<![a-z0-9])[a-z0-9]+(?![a-z0-9])(?![^\x00-\x7f])")
 _WORDS = re.compile(r'"([^"]+)"|(\S+)')
+# The first word of a statement of Spark SQL, and those that only read.
+_FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*|/\*.*?\*/)*(\w*)", re.DOTALL)
+_READING_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "EXPLAIN", "DESCRIBE", "DESC", "SHOW"})
 _NO_WORD = r"[^a-z0-9\x{80}-\x{10FFFF}]"
 _LAKE_KEYS = {"person": "who pushed the transcript", "team": "the team of that person"}
 """Keys of `lake usage --by` that a lake adds."""
@@ -145,19 +148,17 @@ def table_files(bucket: Bucket, names: Iterable[str], folder: Path) -> dict[str,
     catalogue = Catalogue(bucket, require_commit(bucket))
     files: dict[str, list[Path]] = {}
     for name in names:
-        paths = []
-        for number, path in enumerate(catalogue.data_paths(name)):
-            if bucket.is_local:
-                paths.append(bucket.folder / path)
-                continue
-            copy = folder / f"{name}-{number}.parquet"
-            copy.write_bytes(bucket.get(path))
-            paths.append(copy)
-        if not paths:
-            empty = folder / f"{name}.parquet"
-            parquet.write_table(arrow_schema(name).empty_table(), empty)
-            paths = [empty]
-        files[name] = paths
+        stored = catalogue.data_paths(name)
+        if not stored:
+            files[name] = [folder / f"{name}.parquet"]
+            parquet.write_table(arrow_schema(name).empty_table(), files[name][0])
+        elif bucket.is_local:
+            files[name] = [bucket.folder / path for path in stored]
+        else:
+            copies = {path: folder / f"{name}-{number}.parquet" for number, path in enumerate(stored)}
+            for _ in bucket.map(lambda pair: pair[1].write_bytes(bucket.get(pair[0])), copies.items()):
+                pass
+            files[name] = list(copies.values())
     return files
 
 
@@ -168,12 +169,16 @@ def query_on_engine(
     """Run Spark SQL on an engine, over the tables that the query names; return the columns and the rows.
 
     Raises:
-        BadQuery: there is no such engine.
+        BadQuery: there is no such engine, or the statement does not only read.
         NotFound: nothing was built yet.
         Unreadable: the engine cannot be reached, or cannot read the lake.
     """
     from threadline.lake.spark import query_on_spark  # noqa: PLC0415 - an optional engine
 
+    first = _FIRST_WORD.match(query)
+    word = first[1].upper() if first is not None else ""
+    if word not in _READING_WORDS:
+        raise BadQuery(f"The lake is read-only ({word or 'no statement'}). Only SELECT statements are allowed.")
     catalogue = Catalogue(bucket, require_commit(bucket))
     names = [name for name in TABLES if name in set(re.findall(r"\w+", query.lower()))]
     files = {name: [bucket.location(path) for path in catalogue.data_paths(name)] for name in names}

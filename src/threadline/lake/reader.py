@@ -29,7 +29,7 @@ from typing import Any, Self, TypeVar, cast
 
 from msgspec import Struct
 
-from threadline.errors import Ambiguous, NotFound, Unreadable
+from threadline.errors import NotFound, Unreadable
 from threadline.files import escape_path
 from threadline.lake.bronze import (
     LakeInfo,
@@ -37,11 +37,13 @@ from threadline.lake.bronze import (
     Policy,
     SegmentReader,
     Source,
+    entry_ids,
     group_sources,
     list_batches,
     read_batches,
     read_lake,
     read_machines,
+    resolve_session,
 )
 from threadline.lake.catalogue import Commit
 from threadline.lake.clickhouse import CHDB, ChdbStore
@@ -59,7 +61,6 @@ from threadline.lake.tables import SIGHTINGS, TEXTS
 from threadline.lake.titles import decode_summaries
 from threadline.model.homes import LAKE_SOURCE, Home
 from threadline.model.tables import import_library
-from threadline.model.text import join_some
 from threadline.storage import Bucket
 
 CHECK_SECONDS = 5.0
@@ -67,7 +68,6 @@ CHECK_SECONDS = 5.0
 _TABLES = ("sessions", "charges", TEXTS, SIGHTINGS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WORD = re.compile(r"\w+")
-_ENTRY_ID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
 _MAX_FIGURES = 64
 _POLICY_NOTES = {Policy.METRICS: "pushed without text: only lengths are known", Policy.REDACTED: "redacted"}
 _Figure = TypeVar("_Figure")
@@ -386,7 +386,10 @@ class LakeState:
         """Download a session; see `LakeReader.fetch`."""
         if name in self._fetched:
             return name
-        session = self._full_id(name)
+        rows = self._rows(
+            f"SELECT DISTINCT session FROM {SIGHTINGS} WHERE starts_with(lower(session), lower(?))", [name]
+        )
+        session = resolve_session(name, (session for (session,) in rows))
         rows = self._rows(f"SELECT DISTINCT source, machine FROM {SIGHTINGS} WHERE session = ?", [session])
         own = [self._source(machine, source) for source, machine in rows]
         own_ids = [source.id for source in own]
@@ -406,20 +409,6 @@ class LakeState:
         path = escape_path(main)
         self._fetched[path] = main
         return path
-
-    def _full_id(self, start: str) -> str:
-        rows = self._rows(
-            f"SELECT DISTINCT session FROM {SIGHTINGS} WHERE starts_with(lower(session), lower(?)) ORDER BY session",
-            [start],
-        )
-        matches = [session for (session,) in rows]
-        if start in matches or len(matches) == 1:
-            return start if start in matches else matches[0]
-        if matches and start:
-            raise Ambiguous(
-                f"{len(matches)} session ids start with {start!r}. Use more characters: {join_some(matches)}."
-            )
-        raise NotFound(f"The lake has no session {start!r}.")
 
     def _source(self, machine: str, id_: str) -> Source:
         if machine not in self._sources:
@@ -459,10 +448,10 @@ class LakeState:
         if not self._summaries:
             return []
         entries = {
-            match[1].decode(errors="replace")
+            id_
             for source in own
             for file in source.files
-            for match in _ENTRY_ID.finditer(file.path_below(self._homes[file.home, source.machine].path).read_bytes())
+            for id_ in entry_ids(file.path_below(self._homes[file.home, source.machine].path).read_bytes())
         }
         sources = {
             id_: machine for leaf in entries & self._summaries.keys() for id_, machine in self._summaries[leaf].items()

@@ -10,17 +10,15 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from threadline.errors import BadQuery, Unreadable
+from threadline.lake.tables import NewFile
+from threadline.lake.tasks import SAIL, SPARK, Task, run_task
 from threadline.model.tables import import_library
 from threadline.storage import Bucket
-
-if TYPE_CHECKING:
-    from threadline.lake.build import Task
-    from threadline.lake.tables import NewFile
 
 _MAX_ERROR = 300
 _SECONDS_TO_CONNECT = 10
@@ -37,18 +35,13 @@ def run_on_spark(
         Missing: the client is not installed.
         Unreadable: the server cannot be reached, or a task failed.
     """
-    from threadline.lake.build import encode_task
-    from threadline.lake.tables import NewFile
-
     uri, sizes = bucket.uri, {task.id: task.size for task in tasks}
 
     def run_batches(batches: Iterator[Any]) -> Iterator[Any]:
-        from threadline.lake.spark import run_encoded_tasks
-
         return run_encoded_tasks(uri, batches)
 
     with _open_session(remote, advice="The tables are as they were; build again.") as session:
-        frame = session.createDataFrame([(encode_task(task),) for task in tasks], "task string")
+        frame = session.createDataFrame([(msgspec.json.encode(task).decode(),) for task in tasks], "task string")
         written = frame.repartition(max(len(tasks), 1)).mapInArrow(run_batches, "task string, files string")
         rows = written.collect()
     for row in rows:
@@ -90,10 +83,10 @@ def query_on_spark(
         Missing: it is not installed.
         Unreadable: the server cannot be reached, or the query failed.
     """
-    if engine != "sail" and not engine.startswith("sc://"):
+    if engine != SAIL and not engine.startswith(SPARK):
         raise BadQuery(f"Unknown engine {engine!r}. Use local, sail, sc://HOST:PORT or chdb:FOLDER.")
     with ExitStack() as stack:
-        remote = stack.enter_context(_sail_server()) if engine == "sail" else engine
+        remote = stack.enter_context(_sail_server()) if engine == SAIL else engine
         session = stack.enter_context(_open_session(remote, advice="Check the query, and that it can read the lake."))
         for name, uris in files.items():
             session.read.parquet(*uris).createOrReplaceTempView(name)
@@ -125,12 +118,10 @@ def _check_connection(remote: str) -> None:
 
 def run_encoded_tasks(uri: str, batches: Iterator[Any]) -> Iterator[Any]:
     """Run the tasks in Arrow batches, on a worker; yield the files that each wrote, as JSON."""
-    from threadline.lake.build import decode_task, run_task
-
     pa = import_library("pyarrow", "lake")
     bucket = Bucket(uri)
     for batch in batches:
-        tasks = [decode_task(text) for text in batch.column(0).to_pylist()]
+        tasks = [msgspec.json.decode(text, type=Task) for text in batch.column(0).to_pylist()]
         files = [msgspec.json.encode(run_task(bucket, task)).decode() for task in tasks]
         names = pa.array([task.id for task in tasks], pa.string())
         yield pa.record_batch([names, pa.array(files, pa.string())], ["task", "files"])

@@ -181,12 +181,16 @@ class Removal(Struct, frozen=True):
     days: Sequence[date]
 
 
-def write_rows(bucket: Bucket, table: str, id_: str, rows: Any) -> Iterator[NewFile]:
+def write_rows(bucket: Bucket, table: str, id_: str, rows: Any) -> list[NewFile]:
     """Write the rows of each day to a file whose name has an id."""
-    for day, part in split_by_day(rows):
+
+    def write(rows_of_day: tuple[date, Any]) -> NewFile:
+        day, part = rows_of_day
         path = f"{SILVER}/{table}/data/day={day}/{id_}.parquet"
         bucket.put(path, encode_rows(table, part))
-        yield NewFile(table, path, day, part.num_rows)
+        return NewFile(table, path, day, part.num_rows)
+
+    return list(bucket.map(write, split_by_day(rows)))
 
 
 def encode_rows(table: str, rows: Any) -> bytes:
