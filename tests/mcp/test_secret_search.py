@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -82,6 +83,22 @@ def test_part_that_was_added(tmp_path: Path) -> None:
     write(path, *transcript(reply(f"password = {other}")))
     search.learn_session([str(path)])
     assert other not in search.redact(f"Try {other}.")
+
+
+@pytest.mark.parametrize("is_grown", [False, True])
+def test_transcript_that_was_rewritten(tmp_path: Path, is_grown: bool) -> None:
+    """It is searched again: also if it has the same size, inode and mtime as before, or was written longer."""
+    path = tmp_path / f"projects/-work-app/{SESSION}.jsonl"
+    search = search_of("x" * 40, "Nothing", path=path, learn_at_once=1 << 20)
+    search.learn_session([str(path)])
+    status = path.stat()
+    told = f"password = {SECRET}"
+    data = path.read_bytes().replace(b"x" * 40, told.encode().ljust(40, b"."))
+    assert len(data) == status.st_size
+    path.write_bytes(data.replace(b"Nothing", b"Nothing at all.") if is_grown else data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    search.learn_words({str(path): [f"Try {SECRET}."]})
+    assert SECRET not in search.redact(f"Try {SECRET}.")
 
 
 @pytest.mark.parametrize("end", ["", "\n"])

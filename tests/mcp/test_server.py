@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 from httpx2 import AsyncClient
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from tests.transcripts import SESSION, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
 
 import threadline
 import threadline.mcp
@@ -108,6 +109,51 @@ def test_calls_at_the_same_time(server: Any) -> None:
             assert not any(result.is_error for result in results)
 
     asyncio.run(talk())
+
+
+_FIRST_CALLS = """
+import asyncio, os, sys
+from functools import partial
+from pathlib import Path
+import threadline
+from threadline.mcp import Answers, build_server
+from threadline.mcp import server as module
+from threadline.redact import Settings
+
+module._MAX_PREPARATION_SECONDS = 600
+home, file, session = sys.argv[1:]
+server = build_server(Answers(partial(threadline.open, home), None, Settings()), "1.0", prepare=os.environ["P"] == "1")
+before = set(sys.modules)
+for name, arguments in (
+    ("search", {"query": "crow"}), ("recall", {"topic": "crow"}), ("usage", {"by": "day"}), ("why", {}),
+    ("session", {"session": session}), ("session", {"session": session, "turn": 1}),
+    ("session", {"session": session, "show": "files"}), ("why", {"session": session}),
+    ("file_history", {"path": file}), ("blame", {"path": file}), ("sql", {"query": "SELECT COUNT(*) FROM sessions"}),
+):
+    asyncio.run(server.call_tool(name, arguments))
+print(*sorted(name for name in set(sys.modules) - before if name.startswith("threadline.")))
+"""
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_first_calls(tmp_path: Path, is_prepared: bool) -> None:
+    """What the first call of a tool needs is loaded before the server answers; without preparation, it is not."""
+    file = tmp_path / "app/heron.py"
+    file.parent.mkdir()
+    file.write_text("wings = 2\n")
+    rows = transcript(
+        prompt("A heron and a crow"),
+        call("Write", {"file_path": str(file), "content": "wings = 2\n"}, "ok"),
+        reply("Yes."),
+        pen=Pen(session=SESSION, cwd=str(file.parent)),
+    )
+    write(tmp_path / f"home/projects/-app/{SESSION}.jsonl", *rows)
+    command = [sys.executable, "-c", _FIRST_CALLS, tmp_path / "home", file, SESSION]
+    environment = {**os.environ, "P": str(int(is_prepared))}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    assert (len(result.stdout.split()) > 50) == (not is_prepared)
+    if is_prepared:
+        assert result.stdout.split() == []
 
 
 def test_command_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

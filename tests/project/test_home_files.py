@@ -76,7 +76,7 @@ EXCEPTIONS = {
     "find/home_dirs.py": {"scandir"},
     "find/bucket_homes.py": {"read_file"},  # the list of what it has fetched
     "find/database_homes.py": {"read_file"},  # the list of what it has copied
-    "find/packed_homes.py": {"read_file", "scandir"},  # what it has unpacked
+    "find/home_copies.py": {"read_file", "scandir"},  # what is in the cache
     "find/unpack.py": {"open", "open_regular", "read_file"},  # an archive that the user names, and what is in it
     "find/listing.py": {"scandir"},
     "find/project_paths.py": {"scandir"},  # the user's own directories, to find where a project is

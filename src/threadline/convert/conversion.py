@@ -17,6 +17,7 @@ from threadline.errors import BadQuery, Unreadable
 from threadline.files import write_file
 from threadline.find import folder_name
 from threadline.model.times import parse_timestamp
+from threadline.store import encode_entry
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "threadline convert")
 UNKNOWN_VERSION = "unknown"
@@ -223,6 +224,7 @@ class _SessionBuilder:
         self._findings = _Findings(session)
         self._sources: list[str] = []
         self._facts: dict[str, str] = {}
+        self._agent_ids: dict[str, str] = {}  # by the call that started the agent
         self._main = _Thread()
         self._agents: dict[str, _Thread] = {}
         self._agent_meta: dict[str, Row] = {}
@@ -247,8 +249,8 @@ class _SessionBuilder:
             own_id = next((id_ for id_ in names if isinstance(id_, str) and id_), None)
             reason = f"{own_id!r} is not a UUID" if own_id is not None else "the source names no session"
             self._findings.add("invented", "session", self._session, reason, rows[0])
-        for result in rows:
-            self._note_agent_ids(result)
+        for row in rows:
+            self._note_agent_id(row)
         for row in rows:
             self._number += 1
             self._add(row)
@@ -263,13 +265,13 @@ class _SessionBuilder:
         cwd = self._facts.get("cwd", self._default_cwd)
         return ConvertedSession(self._session, tuple(self._sources), cwd, files, self._findings.all())
 
-    def _note_agent_ids(self, row: SourceRow) -> None:
+    def _note_agent_id(self, row: SourceRow) -> None:
         """Remember the id of an agent that the result of its call names."""
         result = row.fields.get("toolUseResult")
         if row.agent_call is None and isinstance(result, dict) and isinstance(result.get("agentId"), str):
             for block in _blocks(row.fields.get("message")):
                 if block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str):
-                    self._facts.setdefault(f"agent {block['tool_use_id']}", result["agentId"])
+                    self._agent_ids.setdefault(block["tool_use_id"], result["agentId"])
 
     def _add(self, row: SourceRow) -> None:
         thread = self._main if row.agent_call is None else self._agent_thread(row)
@@ -297,7 +299,7 @@ class _SessionBuilder:
     def _agent_thread(self, row: SourceRow) -> _Thread:
         call = self._renamed_calls.get(row.agent_call or "", row.agent_call or "")
         if call not in self._agents:
-            agent = self._facts.get(f"agent {call}") or self._facts.get(f"agent {row.agent_call}")
+            agent = self._agent_ids.get(call) or self._agent_ids.get(row.agent_call or "")
             if agent is None:
                 agent = _make_id("a", self._session, call)[:17]
                 self._findings.add("invented", "agentId", agent, "the rows name only the call that started it", row)
@@ -639,11 +641,4 @@ def write_conversion(conversion: Conversion, folder: Path) -> list[Path]:
 
 def _encode(content: list[Row] | Row) -> bytes:
     rows: Iterable[Row] = content if isinstance(content, list) else [content]
-    return b"".join(map(_encode_row, rows))
-
-
-def _encode_row(row: Row) -> bytes:
-    try:
-        return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8, but JSON can escape it
-        return json.dumps(row, separators=(",", ":")).encode() + b"\n"
+    return b"".join(map(encode_entry, rows))

@@ -340,6 +340,23 @@ def _row(entry: Entry) -> tuple[str, int]:
     return entry.line.transcript, entry.line.number
 
 
+def conversation_facts(exported: ExportedSession, conversation: Conversation) -> dict[str, Any]:
+    """What is known about a conversation and its session."""
+    session = exported.session
+    facts = {
+        "session_id": conversation.session,
+        "agent_id": conversation.agent,
+        "agent_type": conversation.type,
+        "description": conversation.description,
+        "parent": conversation.parent,
+        "tool_call_id": conversation.call,
+        "title": session.title.text or None,
+        "project": session.cwds[0] if session.cwds else None,
+        "version": conversation.version,
+    }
+    return without_none(facts)
+
+
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     """A dict without the keys whose value is None."""
     return {key: value for key, value in values.items() if value is not None}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from threadline.export.atif import AtifWriter
-from threadline.export.conversations import ExportedSession, split_session
+from threadline.export.conversations import ExportedSession
 from threadline.export.formats import ExportFormat
 from threadline.export.hf_dataset import HfWriter
 from threadline.export.inspect_log import InspectWriter, ScoutWriter
@@ -25,8 +25,6 @@ from threadline.render import Detail
 
 if TYPE_CHECKING:
     from threadline.export.exporter import ExportOptions
-
-__all__ = ["open_writer", "split_session"]
 
 
 class SessionWriter(Protocol):

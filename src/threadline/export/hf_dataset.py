@@ -13,8 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from threadline.export.conversations import Conversation, ExportedSession
-from threadline.export.inspect_log import conversation_facts
+from threadline.export.conversations import Conversation, ExportedSession, conversation_facts
 from threadline.export.leak_check import RecordChecker
 from threadline.export.messages import MessageShape, build_messages, describe_tools
 from threadline.export.output import StagedFile, make_unique, safe_name

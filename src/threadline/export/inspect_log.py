@@ -20,6 +20,7 @@ from threadline.export.conversations import (
     Step,
     StepCall,
     StepKind,
+    conversation_facts,
     iso_time,
     without_none,
 )
@@ -249,23 +250,6 @@ def _tool_message(call: StepCall) -> dict[str, Any]:
     error = {"type": "unknown", "message": call.outcome} if call.is_error else None
     message = {"role": "tool", "content": output, "tool_call_id": call.id, "function": call.tool, "error": error}
     return without_none(message)
-
-
-def conversation_facts(exported: ExportedSession, conversation: Conversation) -> dict[str, Any]:
-    """What is known about a conversation and its session."""
-    session = exported.session
-    facts = {
-        "session_id": conversation.session,
-        "agent_id": conversation.agent,
-        "agent_type": conversation.type,
-        "description": conversation.description,
-        "parent": conversation.parent,
-        "tool_call_id": conversation.call,
-        "title": session.title.text or None,
-        "project": session.cwds[0] if session.cwds else None,
-        "version": conversation.version,
-    }
-    return without_none(facts)
 
 
 def _model_usage(total: Sum) -> dict[str, Any]:

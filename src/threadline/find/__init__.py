@@ -4,9 +4,10 @@
 user names, `session_transcripts` the files that belong to one session. `detect_changes` compares homes with
 fingerprints from an earlier read, and `HomeWatcher` reports changes as they happen. `layout` has the rules for names.
 
-A home may be in a zip or tar archive (`packed_homes`) or in an S3 bucket (`bucket_homes`), from which it is copied into
-the cache folder. Nothing else is written. Nothing is opened except the beginning of a few transcripts per project and
-the files that name project paths. Secrets are never opened.
+A home may be in a zip or tar archive (`packed_homes`), an S3 bucket (`bucket_homes`) or a session store in a SQLite
+file (`database_homes`), from which it is copied into the cache folder (`home_copies`). Nothing else is written. Nothing
+is opened except the beginning of a few transcripts per project and the files that name project paths. Secrets are never
+opened.
 
 Names are imported on first use, because a query of a fresh index needs few of them.
 """

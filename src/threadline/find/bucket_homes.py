@@ -20,19 +20,9 @@ from msgspec import Struct
 
 from threadline.errors import NotFound, Unreadable
 from threadline.files import AtomicFile, make_private_folders, read_file, write_file
+from threadline.find.home_copies import FILES, cached_folder, folders_above, remove_file, remove_unused, write_about
 from threadline.find.layout import PROJECTS
-from threadline.find.packed_homes import (
-    FILES,
-    cached_folder,
-    choose_homes,
-    folders_above,
-    is_macos_metadata,
-    path_in_home,
-    remove_file,
-    remove_unused,
-    unpack_homes,
-    write_about,
-)
+from threadline.find.packed_homes import choose_homes, is_macos_metadata, path_in_home, unpack_homes
 from threadline.find.unpack import FORMATS, MAX_FILES, RESERVED_BYTES, safe_path
 from threadline.home_files import is_secret_path
 from threadline.locks import LockBusy, hold_lock

@@ -12,8 +12,8 @@ import msgspec
 
 from threadline.errors import NotFound, Unreadable
 from threadline.files import AtomicFile, make_private_folders, read_file, write_file
+from threadline.find.home_copies import FILES, cached_folder, remove_file, remove_unused, write_about
 from threadline.find.layout import META_SUFFIX, PROJECTS, TRANSCRIPT_SUFFIX
-from threadline.find.packed_homes import FILES, cached_folder, remove_file, remove_unused, write_about
 from threadline.locks import LockBusy, hold_lock
 from threadline.store import StoredTranscript, read_transcripts
 

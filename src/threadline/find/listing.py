@@ -499,7 +499,7 @@ class _HomeListing:
         projects, problems = resolve_projects(self.home, self._folders, transcripts, side_files)
         problems += self.walk.problems if listing_problems is None else listing_problems
         if self.home.source == ARCHIVE_SOURCE:
-            from threadline.find.packed_homes import list_skipped  # noqa: PLC0415 - only archives need it
+            from threadline.find.home_copies import list_skipped  # noqa: PLC0415 - only archives need it
 
             problems += list_skipped(self.home)
         return Found(

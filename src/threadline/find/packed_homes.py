@@ -1,64 +1,39 @@
 """Homes in zip and tar archives, unpacked into the cache folder and read like any others.
 
-Each archive has a folder there, named after its path, so its index is found again. It is unpacked again when the
-archive has changed. `about.json` beside the files says what was unpacked. Folders of archives that no longer exist, or
-were not read for a month, are removed when another one is unpacked.
+An archive is unpacked again when it has changed (`home_copies`).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-
 from threadline.errors import NotFound, Unreadable
-from threadline.files import cache_folder, make_private_folders, read_file, staging_folder, write_file
+from threadline.files import make_private_folders, staging_folder
 from threadline.find.fingerprint import change_time_ns
+from threadline.find.home_copies import (
+    ABOUT,
+    FILES,
+    VERSION,
+    About,
+    cached_folder,
+    folders_above,
+    load_about,
+    remove_unused,
+    write_about,
+)
 from threadline.find.layout import CONFIG_NAME, HOME_MARKERS, PROJECTS, is_transcript_name
 from threadline.find.unpack import PackedArchive, detect_format
 from threadline.home_files import is_secret_path
-from threadline.model.homes import Home
-from threadline.model.places import Place, Problem, ProblemKind
 
-_VERSION = 1
-"""Increased when archives that were unpacked earlier have to be unpacked again."""
-ABOUT, FILES = "about.json", "files"
-_MAX_ABOUT_BYTES = 1 << 24
-_MAX_SKIPPED = 1000
-_MAX_UNUSED_SECONDS = 30 * 86400
-_MAX_STEM = 40
 _OWNER = ".unpacking"
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 # Claude Code names the folders of projects after paths: `-home-you-app`, `C--Users-you-app`.
 _PROJECT_FOLDER = re.compile(r"-|[A-Za-z]--")
 _MIN_TRANSCRIPT_PARTS = 3
 """`projects`, a folder and a file."""
-
-
-class About(Struct, frozen=True):
-    """What is in a folder of the cache: the homes as paths below it, and what was skipped.
-
-    It comes from an archive in a certain state, or from a bucket: then `archive` is its URI, and there is no state.
-    """
-
-    version: int
-    archive: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    homes: tuple[str, ...]
-    skipped: dict[str, str]
-    skipped_count: int
 
 
 def is_packed(path: Path) -> bool:
@@ -102,21 +77,6 @@ def unpack_homes(
     return [target / FILES / home for home in about.homes]
 
 
-def list_skipped(home: Home) -> list[Problem]:
-    """Return a problem for each file of an archive that was not unpacked. `home` is one of its homes."""
-    folders = (parent.parent for parent in (home.path, *home.path.parents) if parent.name == FILES)
-    about = next(filter(None, map(_load_about, folders)), None)
-    if about is None:
-        return []
-    problems = [
-        Problem(ProblemKind.SKIPPED, Place(f"{about.archive}/{name}"), reason) for name, reason in about.skipped.items()
-    ]
-    if about.skipped_count > len(problems):
-        message = f"{about.skipped_count - len(problems):,} more files of the archive were skipped"
-        problems.append(Problem(ProblemKind.SKIPPED, Place(about.archive), message))
-    return problems
-
-
 def _unpack(archive: Path, before: os.stat_result, staging: Path, progress: Callable[[int], None] | None) -> About:
     """Unpack the homes of an archive into a folder, and describe them there."""
     with PackedArchive(archive, progress) as packed:
@@ -138,17 +98,6 @@ def _unpack(archive: Path, before: os.stat_result, staging: Path, progress: Call
     if _state(after) != _state(before):
         raise Unreadable(f"{str(archive)!r} was changed while it was read. Try again.")
     return write_about(staging, os.fspath(archive), homes, skipped, _state(before))
-
-
-def write_about(
-    folder: Path, source: str, homes: Iterable[str], skipped: Mapping[str, str], state: tuple[int, int, int] = (0, 0, 0)
-) -> About:
-    """Describe what is in a folder of the cache."""
-    shown = dict(islice(skipped.items(), _MAX_SKIPPED))
-    about = About(_VERSION, source, *state, homes=tuple(homes), skipped=shown, skipped_count=len(skipped))
-    # A path may contain bytes that are not text, which msgspec does not encode.
-    write_file(folder / ABOUT, json.dumps(msgspec.to_builtins(about)).encode(), durable=False)
-    return about
 
 
 def is_macos_metadata(name: str) -> bool:
@@ -183,13 +132,6 @@ def _is_transcript_in_home(parts: list[str], at: int) -> bool:
     return bool(_PROJECT_FOLDER.match(parts[at + 1])) or (at > 0 and parts[at - 1].startswith(".claude"))
 
 
-def folders_above(path: str) -> Iterator[str]:
-    """Yield the folders above a path, the innermost first and the empty path last."""
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
-
-
 def path_in_home(name: str, homes: Collection[str]) -> str | None:
     """Return the path of a file below its home, or beside it if it belongs to it; None for other files."""
     for folder in folders_above(name):
@@ -205,32 +147,17 @@ def concerns_home(name: str, homes: Collection[str]) -> bool:
     return path_in_home(name.lstrip("/"), homes) is not None or ".." in name.split("/")
 
 
-def cached_folder(kind: str, name: str, source: str) -> Path:
-    """The folder in the cache for what comes from a source. `name` makes it recognisable."""
-    stem = _UNSAFE.sub("-", name)[:_MAX_STEM].strip("-.")
-    digest = blake2b(os.fsencode(source), digest_size=6).hexdigest()
-    return cache_folder().absolute() / kind / f"{stem}-{digest}"
-
-
 def _state(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, change_time_ns(status)
 
 
 def _read_about(folder: Path, archive: Path, status: os.stat_result) -> About | None:
     """Read what was unpacked of an archive, if it still has this state."""
-    about = _load_about(folder)
-    if about is None or about.version != _VERSION or about.archive != os.fspath(archive):
+    about = load_about(folder)
+    if about is None or about.version != VERSION or about.archive != os.fspath(archive):
         return None
     is_current = (about.size, about.mtime_ns, about.ctime_ns) == _state(status)
     return about if is_current and all((folder / FILES / home).is_dir() for home in about.homes) else None
-
-
-def _load_about(folder: Path) -> About | None:
-    try:
-        data = read_file(folder / ABOUT, follow_symlinks=False, limit=_MAX_ABOUT_BYTES)
-        return msgspec.convert(json.loads(data), About)
-    except (OSError, ValueError):
-        return None
 
 
 def _replace_folder(target: Path, staging: Path) -> None:
@@ -244,27 +171,5 @@ def _replace_folder(target: Path, staging: Path) -> None:
     try:
         new.rename(target)
     except OSError:
-        if _load_about(target) is None:  # no other process has done it meanwhile
+        if load_about(target) is None:  # no other process has done it meanwhile
             raise
-
-
-def remove_unused(folder: Path, *, keep: Path) -> None:
-    """Remove the folders of archives that are gone, and of archives and buckets that were not read for long."""
-    with suppress(OSError):
-        for entry in list(os.scandir(folder)):
-            path = Path(entry.path)
-            about = _load_about(path)
-            if about is None or path == keep:
-                continue
-            is_old = (path / ABOUT).stat().st_mtime < time.time() - _MAX_UNUSED_SECONDS
-            is_gone = "://" not in about.archive and not os.path.exists(about.archive)  # noqa: PTH110 - `Path` may raise
-            if is_old or is_gone:
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def remove_file(folder: Path, name: str) -> None:
-    """Remove a file below a folder of the cache, and the folders that are empty then."""
-    with suppress(OSError):
-        (folder / name).unlink()
-        for parent in filter(None, folders_above(name)):
-            (folder / parent).rmdir()

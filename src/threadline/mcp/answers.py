@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -18,8 +17,8 @@ from threadline.archive import Archive, InsightPreparation
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.home_files import is_secret_name
 from threadline.insight import GROUP_KEYS, CauseGroup, group_rows
-from threadline.mcp.quoting import Answer
-from threadline.mcp.secret_search import SecretSearch
+from threadline.mcp.quoting import MIN_TOKENS, Answer
+from threadline.mcp.secret_search import FileStatus, SecretSearch, read_status
 from threadline.model.call_summary import summarize_input
 from threadline.model.calls import ListedCall
 from threadline.model.edits import FileEdit
@@ -30,7 +29,7 @@ from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place, is_uuid
 from threadline.model.tables import Hit, Hits
 from threadline.model.text import count, count_agents, format_amount, format_time
-from threadline.redact import Settings
+from threadline.redact import Settings, compile_patterns
 from threadline.render import TextOptions, agents_without_transcript, one_line, session_to_text
 from threadline.thread import find_notifications
 
@@ -104,7 +103,7 @@ class Answers:
         self._opened = 0.0
         self._project = os.path.normpath(project) if project is not None else None
         self._secrets = SecretSearch(redact, learn_at_once)
-        self._sessions: dict[Path, tuple[tuple[int, int], Session]] = {}
+        self._sessions: dict[Path, tuple[FileStatus, Session]] = {}
         self._preparation = InsightPreparation(lambda _display: open_archive())
 
     @property
@@ -115,11 +114,28 @@ class Answers:
             self._archive, self._opened = self._open_archive(), monotonic()
         return self._archive
 
-    def prepare(self) -> None:
-        """Load what the first answers would load, which takes a second, and attribute costs in the background."""
-        for ask in (partial(self.search, "error", 1), self.usage, self.why, partial(self.session, "last", 1)):
-            with suppress(Error):
-                ask()
+    def preparations(self) -> list[Callable[[], object]]:
+        """Small questions. To answer them loads what first answers need: modules, the index, the newest session."""
+        return [
+            compile_patterns,
+            partial(self.search, "error", 1),
+            self.usage,
+            partial(self.recall, "error", 1),
+            partial(self.session, "last", turn=1),
+            partial(self.session, "last", show="calls", max_tokens=MIN_TOKENS),
+            partial(self.why, "last"),
+            self.why,
+            self._ask_about_file,
+            partial(self.sql, "SELECT 1"),
+        ]
+
+    def _ask_about_file(self) -> None:
+        """Ask for the history of a file that the newest session edited."""
+        for file in self.archive.files(session=str(self._load("last").id)):
+            if file.writes:
+                self.file_history(file.path, 1)
+                self.blame(file.path)
+                return
 
     def recent_sessions(self, limit: int = 50) -> list[SessionSummary]:
         """The newest sessions in scope whose ids are UUIDs: other names may be any text."""
@@ -523,11 +539,11 @@ class Answers:
             raise BadQuery(
                 "This session belongs to another project. Start the server with `threadline mcp --project all`."
             )
-        status = summary.path.stat()
-        state = status.st_size, status.st_mtime_ns
-        cached = self._sessions.pop(summary.path, None)
-        session = cached[1] if cached is not None and cached[0] == state else self.archive.session_at(summary.path)
-        self._sessions[summary.path] = state, session
+        status = read_status(summary.path)
+        old_status, session = self._sessions.pop(summary.path, (None, None))
+        if session is None or status != old_status:
+            session = self.archive.session_at(summary.path)
+        self._sessions[summary.path] = status, session
         if len(self._sessions) > _CACHED_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         self._secrets.learn_session(_transcripts_of(session))

@@ -14,14 +14,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
+from msgspec import Struct
+
+from threadline.find import change_time_ns
 from threadline.home_files import opened_in_home
 from threadline.model.places import Place
 from threadline.redact import SessionRedactor, Settings
 
 _LINES_BEFORE = 3
 _MAX_BYTES_BEFORE = 40_000
+_LAST_BYTES = 4096
 _MAX_PLACE_BYTES = 200_000
 _BYTES_AT_ONCE = 64_000
 _MAX_SEARCHED_LINES = 500_000
@@ -54,10 +58,9 @@ class SecretSearch:
         self._redactor = SessionRedactor(settings) if settings is not None else None
         self._learn_at_once = learn_at_once
         self._searched: set[int] = set()
-        # How many bytes of a transcript were searched; those of `_pending` are searched next, in this order.
-        self._searched_bytes: dict[str, int] = {}
+        self._transcripts: dict[str, _Transcript] = {}
+        # The transcripts that `learn_more` searches, in this order.
         self._pending: dict[str, None] = {}
-        self._safe_words: dict[str, tuple[int, set[bytes]]] = {}
 
     def redact(self, text: str) -> str:
         """Remove the secrets that are known, and those that the text itself reveals."""
@@ -90,7 +93,7 @@ class SecretSearch:
         left = self._learn_at_once
         pending: dict[str, None] = {}
         for path in transcripts:
-            unsearched = self._size_of(path) - self._searched_bytes.get(path, 0)
+            unsearched = self._transcript(path).unsearched
             if unsearched > left:
                 pending[path] = None
             elif unsearched > 0:
@@ -106,7 +109,7 @@ class SecretSearch:
         lines: list[bytes] = []
         for place in places:
             end = place.offset + place.length
-            if place.length and self._searched_bytes.get(place.transcript, 0) < end:
+            if place.length and self._transcript(place.transcript).searched_to < end:
                 start = max(0, place.offset - _MAX_BYTES_BEFORE)
                 with opened_in_home(place.transcript) as descriptor:
                     data = os.pread(descriptor, end - start, start)
@@ -127,16 +130,13 @@ class SecretSearch:
             return
         found: list[str] = []
         for path, quoted in texts.items():
-            size = self._size_of(path)
-            start = self._searched_bytes.get(path, 0)
-            if start >= size:
+            transcript = self._transcript(path)
+            if not transcript.unsearched:
                 continue
-            known_size, safe = self._safe_words.get(path, (size, set()))
-            safe = safe if known_size == size else set()
-            words = set(list_words(quoted)) - safe
+            words = set(list_words(quoted)) - transcript.safe_words
             if words:
-                found += surroundings(_read(path, start, size), words)
-                self._safe_words[path] = size, safe | words
+                found += surroundings(_read(path, transcript.searched_to, transcript.status.size), words)
+                transcript.safe_words |= words
         self._redactor.learn("\n\n".join(found))
 
     def learn_more(self, seconds: float = 0.02) -> bool:
@@ -146,12 +146,12 @@ class SecretSearch:
             path = next(iter(self._pending))
             if not self._learn_next(path, _BYTES_AT_ONCE):
                 del self._pending[path]
-                self._safe_words.pop(path, None)
         return bool(self._pending)
 
     def _learn_next(self, path: str, size: int) -> bool:
         """Search the next lines of a transcript; False if there are none. A line without an end is not complete."""
-        start = self._searched_bytes.get(path, 0)
+        transcript = self._transcript(path)
+        start = transcript.searched_to
         data = b""
         while True:
             more = _read(path, start + len(data), start + len(data) + size)
@@ -164,18 +164,61 @@ class SecretSearch:
             self._learn_in_order(data[:end].splitlines(keepends=True))
         else:
             self.learn_lines([data])
-        self._searched_bytes[path] = start + end
+        transcript.searched_to += end
+        transcript.last_bytes = (transcript.last_bytes + data[:end])[-_LAST_BYTES:]
         return end > 0
 
-    def _size_of(self, path: str) -> int:
-        """The size of a transcript. If it is shorter than before, it is searched again."""
-        try:
-            size = Path(path).stat().st_size
-        except OSError:
-            size = 0
-        if size < self._searched_bytes.get(path, 0):
-            del self._searched_bytes[path]
-        return size
+    def _transcript(self, path: str) -> _Transcript:
+        """What is known about a transcript: nothing, if it was rewritten since it was searched."""
+        status = read_status(path)
+        transcript = self._transcripts.get(path)
+        if transcript is None or not transcript.is_continued(path, status):
+            transcript = self._transcripts[path] = _Transcript(status)
+        elif transcript.status != status:
+            transcript.status = status
+            transcript.safe_words.clear()
+        return transcript
+
+
+class FileStatus(NamedTuple):
+    """What tells that a file was changed."""
+
+    size: int
+    inode: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+def read_status(path: str | Path) -> FileStatus:
+    """The status of a file; zeros if there is none."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return FileStatus(0, 0, 0, 0)
+    return FileStatus(status.st_size, status.st_ino, status.st_mtime_ns, change_time_ns(status))
+
+
+class _Transcript(Struct):
+    """How far a transcript was searched."""
+
+    status: FileStatus
+    searched_to: int = 0
+    last_bytes: bytes = b""
+    """The last bytes that were searched."""
+    safe_words: set[bytes] = set()
+    """The words whose surroundings were searched in all of the rest."""
+
+    @property
+    def unsearched(self) -> int:
+        """How many bytes were not searched."""
+        return self.status.size - self.searched_to
+
+    def is_continued(self, path: str, status: FileStatus) -> bool:
+        """Whether a file was only appended to since."""
+        if status == self.status:
+            return True
+        start = self.searched_to - len(self.last_bytes)
+        return status.size > self.status.size and _read(path, start, self.searched_to) == self.last_bytes
 
 
 def list_words(texts: Iterable[str]) -> list[bytes]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import UTC
+from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from anyio import to_thread
 from mcp.server import MCPServer
@@ -38,10 +40,13 @@ _Count = Annotated[int, Field(description="The largest number of results.", ge=1
 _Session = Annotated[str, Field(description="A session's id or the start of it, or `last`.")]
 _Since = Annotated[str | None, Field(description="2026-11-03, 7d, yesterday, last week.")]
 _MAX_ERROR_LENGTH = 1000
+_LineNumber = Annotated[int | None, Field(ge=1)]
 _PAUSE_SECONDS = 0.01
 _IDLE_SECONDS = 0.3
 """How long after an answer the server waits for the next question before it uses the time otherwise."""
-_LineNumber = Annotated[int | None, Field(ge=1)]
+_MAX_PREPARATION_SECONDS = 2.0
+_LOG = logging.getLogger("threadline")
+_Result = TypeVar("_Result")
 
 
 class _Tools:
@@ -54,8 +59,8 @@ class _Tools:
         self._answers = answers
         self._lock = Lock()
         self._has_question = Event()
-        self._last_answer = 0.0
-        Thread(target=self._learn, name="threadline-learn", daemon=True).start()
+        self._last_answer = -_IDLE_SECONDS
+        self._is_prepared = Event()
 
     def _ask(self, question: Callable[..., str], *arguments: Any, **options: Any) -> str:
         try:
@@ -68,16 +73,32 @@ class _Tools:
             self._last_answer = monotonic()
             self._has_question.set()
 
-    def _learn(self) -> None:
-        """After each answer, search the sessions that it is about for secrets, while no questions come."""
+    def start(self, *, prepare: bool) -> None:
+        """Start to work while no questions come, and wait a moment for the preparation of the first answers."""
+        Thread(target=partial(self._use_idle_time, prepare=prepare), name="threadline-idle", daemon=True).start()
+        if prepare:
+            self._is_prepared.wait(_MAX_PREPARATION_SECONDS)
+
+    def _use_idle_time(self, *, prepare: bool) -> None:
+        """Prepare the first answers; then, after each answer, search the sessions that it is about for secrets."""
+        for question in self._answers.preparations() if prepare else ():
+            try:
+                self._run_when_idle(question)
+            except Exception as error:  # noqa: BLE001 - whoever asks this is told
+                _LOG.debug("threadline: %s", error)
+        self._is_prepared.set()
         while self._has_question.wait():
             self._has_question.clear()
-            has_more = True
-            while has_more:
-                if monotonic() - self._last_answer > _IDLE_SECONDS:
-                    with self._lock:
-                        has_more = self._answers.learn_more()
-                sleep(_PAUSE_SECONDS)
+            while self._run_when_idle(self._answers.learn_more):
+                pass
+
+    def _run_when_idle(self, work: Callable[[], _Result]) -> _Result:
+        while monotonic() - self._last_answer < _IDLE_SECONDS:
+            sleep(_PAUSE_SECONDS)
+        with self._lock:
+            result = work()
+        sleep(_PAUSE_SECONDS)  # a question may have the lock first
+        return result
 
     def search(
         self, query: Annotated[str, Field(description=_QUERY)], limit: _Count = 10, max_tokens: _Tokens = 2000
@@ -170,11 +191,6 @@ class _Tools:
                 for session in self._answers.recent_sessions()
             ]
 
-    def prepare(self) -> None:
-        """Load what the first calls need, in the background."""
-        with self._lock:
-            self._answers.prepare()
-
 
 def recall_prompt(topic: str) -> str:
     """Recall what earlier sessions say about a topic."""
@@ -220,7 +236,8 @@ class _Server(MCPServer[Any]):  # type: ignore[misc] # mypy does not read mcp
 def build_server(answers: Answers, version: str, *, prepare: bool = False) -> Any:
     """An MCP server with eight tools, sessions as resources, and prompts.
 
-    With `prepare`, what the first calls need is loaded at once, in the background.
+    With `prepare`, what the first calls need is loaded: for at most two seconds before this returns, so that no client
+    waits long, and the rest when no questions come.
     """
     tools = _Tools(answers)
     server = _Server(tools, version)
@@ -243,6 +260,5 @@ def build_server(answers: Answers, version: str, *, prepare: bool = False) -> An
         ("continue", continue_prompt),
     ):
         server.prompt(name=name)(prompt)
-    if prepare:
-        Thread(target=tools.prepare, name="threadline-prepare", daemon=True).start()
+    tools.start(prepare=prepare)
     return server

@@ -13,7 +13,7 @@ the structure of a transcript, such as a command whose output is a secret, or a 
 `RecordScanner` finds the same without replacing it. `Level` says how much is removed.
 
 `rules` says what a secret looks like. Importing a rule module compiles many patterns, so nothing that must start fast
-imports this package's modules.
+imports this package's modules. Others are compiled when they are first needed, or by `compile_patterns`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from threadline.redact.redactor import Finding, Redactor
     from threadline.redact.rules.formats import Span
     from threadline.redact.rules.heuristics import word_set
+    from threadline.redact.rules.patterns import compile_patterns
     from threadline.redact.rules.personal import GENERIC_USER_NAMES
     from threadline.redact.scanner import (
         KINDS,
@@ -52,6 +53,7 @@ __getattr__ = lazy_exports(
     {
         "rules.formats": ["Span"],
         "rules.heuristics": ["word_set"],
+        "rules.patterns": ["compile_patterns"],
         "rules.personal": ["GENERIC_USER_NAMES"],
         "records": [
             "FormatWords",

@@ -9,7 +9,8 @@ The SDK copies each entry to the store while a session runs, and resumes session
 
 `SessionStore` stores transcripts in a folder as Claude Code does, below `projects/`, or in a SQLite file. Both are
 homes: `threadline --home sessions …` and `threadline --home sessions.db …`. `StoredTranscript` and `read_transcripts`
-are for `find`, which copies the transcripts of a SQLite file into the cache folder.
+are for `find`, which copies the transcripts of a SQLite file into the cache folder. `encode_entry` writes a line of a
+transcript.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.store.database import StoredTranscript, has_sqlite_header, read_transcripts
-    from threadline.store.keys import SessionKey, SessionSummary, StoredSession
+    from threadline.store.keys import SessionKey, SessionSummary, StoredSession, encode_entry
     from threadline.store.session_store import SessionStore
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "database": ["StoredTranscript", "has_sqlite_header", "read_transcripts"],
-        "keys": ["SessionKey", "SessionSummary", "StoredSession"],
+        "keys": ["SessionKey", "SessionSummary", "StoredSession", "encode_entry"],
         "session_store": ["SessionStore"],
     },
 )

@@ -5,33 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from threadline.store.database import SessionDatabase, is_database
 from threadline.store.folder import SessionFolder
-from threadline.store.keys import Entry, SessionKey, SessionSummary, StoredSession
-
-
-class _Backend(Protocol):
-    """Where a store keeps its transcripts. The methods are those of `SessionStore`, and wait for the disk."""
-
-    def append(self, key: SessionKey, entries: list[Entry]) -> None:
-        """Add entries to a transcript, except those that it contains."""
-
-    def load(self, key: SessionKey) -> list[Any] | None:
-        """Return the entries of a transcript; None if there is none."""
-
-    def list_sessions(self, project_key: str) -> list[StoredSession]:
-        """List the sessions of a project."""
-
-    def list_session_summaries(self, project_key: str) -> list[SessionSummary]:
-        """List what the SDK keeps about each session of a project."""
-
-    def list_subkeys(self, key: SessionKey) -> list[str]:
-        """List the subpaths of a session's other transcripts."""
-
-    def delete(self, key: SessionKey) -> None:
-        """Delete a transcript; without a subpath, everything that belongs to the session."""
+from threadline.store.keys import SessionKey, SessionSummary, StoredSession
 
 
 class SessionStore:
@@ -44,7 +22,9 @@ class SessionStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._backend: _Backend = (SessionDatabase if is_database(self.path) else SessionFolder)(self.path)
+        self._backend: SessionDatabase | SessionFolder = (
+            SessionDatabase(self.path) if is_database(self.path) else SessionFolder(self.path)
+        )
 
     def __repr__(self) -> str:
         return f"SessionStore({str(self.path)!r})"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, AnyStr, cast
 
+_lazy_patterns: list[_LazyPattern] = []
 _ATTRIBUTES = ("match", "fullmatch", "search", "finditer", "findall", "sub", "split", "groups", "groupindex")
 
 
@@ -23,9 +24,14 @@ class _LazyPattern:
     def __getattr__(self, name: str) -> Any:
         if name not in _ATTRIBUTES:
             raise AttributeError(name)
-        compiled = re.compile(self.pattern, self.flags)
-        self.__dict__.update((attribute, getattr(compiled, attribute)) for attribute in _ATTRIBUTES)
+        self.compile()
         return self.__dict__[name]
+
+    def compile(self) -> None:
+        """Compile the pattern, unless that is done."""
+        if _ATTRIBUTES[0] not in self.__dict__:
+            compiled = re.compile(self.pattern, self.flags)
+            self.__dict__.update((attribute, getattr(compiled, attribute)) for attribute in _ATTRIBUTES)
 
 
 def compile_lazily(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
@@ -34,7 +40,15 @@ def compile_lazily(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     >>> compile_lazily("[0-9]+").findall("1, 22")
     ['1', '22']
     """
-    return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
+    lazy = _LazyPattern(pattern, flags)
+    _lazy_patterns.append(lazy)
+    return cast("re.Pattern[AnyStr]", lazy)
+
+
+def compile_patterns() -> None:
+    """Compile the patterns of the rules that are loaded, for a program that has to answer quickly later."""
+    while _lazy_patterns:
+        _lazy_patterns.pop().compile()
 
 
 class LiteralPattern:
