@@ -132,12 +132,9 @@ def test_a_share_is_prepared_while_the_reader_stays(visit: Visitor) -> None:
 def test_nothing_is_prepared_on_battery(visit: Visitor) -> None:
     """A browser that runs on battery does not request it: few sessions that are read are shared."""
     page = visit("/keys")
-    page.add_init_script("""
-      window.asked = 0;
-      navigator.getBattery = async () => { window.asked += 1; return {charging: false}; };
-    """)
-    visit.go(page, SHORT)
-    page.wait_for_function("window.asked > 0")
+    page.add_init_script("navigator.getBattery = async () => { console.info('battery'); return {charging: false}; }")
+    with page.expect_console_message(lambda message: message.text == "battery"):
+        visit.go(page, SHORT)
     page.wait_for_timeout(300)
     assert [url for url in visit.errors.requests if _IS_PREPARATION.search(url)] == []
 
