@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from contextlib import suppress
 
@@ -109,6 +110,33 @@ def test_a_share_is_prepared_when_the_pointer_comes_near(visit: Visitor) -> None
     page.get_by_role("link", name="Share", exact=True).focus()
     page.get_by_role("link", name="Notes", exact=True).hover()
     assert len([url for url in visit.errors.requests if url.endswith(f"{SHORT}/share")]) == 1
+
+
+_IS_PREPARATION = re.compile(r"/share/prepare$")
+
+
+def test_a_share_is_prepared_while_the_reader_stays(visit: Visitor) -> None:
+    """A session that stays open is exported without a hint of the pointer, once; going elsewhere stops that."""
+    page = visit(SHORT, wait="commit")
+    with page.expect_response(_IS_PREPARATION) as response:
+        pass
+    assert response.value.status == 204
+    page = visit(SHORT, wait="commit")
+    page.route(_IS_PREPARATION, lambda _route: None)  # takes for ever
+    with page.expect_request(_IS_PREPARATION):
+        pass
+    with page.expect_event("requestfailed", lambda request: _IS_PREPARATION.search(request.url) is not None):
+        visit.go(page, "/keys")
+
+
+def test_nothing_is_prepared_on_battery(visit: Visitor) -> None:
+    """A browser that runs on battery does not request it: few sessions that are read are shared."""
+    page = visit("/keys")
+    page.add_init_script("navigator.getBattery = async () => { console.info('battery'); return {charging: false}; }")
+    with page.expect_console_message(lambda message: message.text == "battery"):
+        visit.go(page, SHORT)
+    page.wait_for_timeout(300)
+    assert [url for url in visit.errors.requests if _IS_PREPARATION.search(url)] == []
 
 
 def test_a_share_is_previewed_first(visit: Visitor) -> None:

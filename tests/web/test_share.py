@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_a_file_that_is_not_safe_is_refused_with_its_reason(leaky: Client, monke
     def refuse(*_arguments: object, **_options: object) -> ExportResult:
         raise UnsafeExport("Nothing was written, because 1 secret or name would remain in x.html (password 1).")
 
-    monkeypatch.setattr("threadline.web.session.share.export_sessions", refuse)
+    monkeypatch.setattr("threadline.web.session.shared_file.export_sessions", refuse)
     for query in ("part=preview", "preview=1"):
         answer = leaky.get(f"{PAGE}/share?{query}")
         assert answer.status_code == 200
@@ -122,7 +123,7 @@ def exports(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         exported.extend(mains)
         return export_sessions(mains, *args, **keywords)
 
-    monkeypatch.setattr("threadline.web.session.share.export_sessions", export)
+    monkeypatch.setattr("threadline.web.session.shared_file.export_sessions", export)
     return exported
 
 
@@ -149,15 +150,50 @@ def test_a_file_is_exported_once(leaky: Client, exports: list[Path]) -> None:
     assert len(exports) == 1
 
 
-def test_a_file_is_exported_once_in_the_zone_of_the_machine(
-    leaky: Client, exports: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_exported_once_in_the_zone_of_the_machine(leaky: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request has an object of its own for the machine's zone. The file is the same, but not in another zone."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert _share(leaky) == _share(leaky, "format=md&tz=Asia/Tokyo")
     assert len(exports) == 1
     _share(leaky, "format=md&tz=Europe/Berlin")
     assert len(exports) == 2
+
+
+def test_a_file_is_prepared_in_another_process(leaky: Client, exports: list[Path], tmp_path: Path) -> None:
+    """Its bytes are those of a file that is exported here, and the page and the download use it."""
+    here = Client(tmp_path / "home")
+    expected = _share(here, "format=html")
+    assert (len(exports), SECRET in expected) == (1, False)
+    assert leaky.get(f"{PAGE}/share/prepare").status_code == 204
+    assert _share(leaky, "format=html") == expected
+    assert len(exports) == 1
+
+
+def test_what_would_be_prepared_in_vain_is_not(leaky: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is cached, a session that is still written, and one that is too large for that."""
+    processes: list[object] = []
+
+    async def run(*arguments: object, **_options: object) -> None:
+        processes.append(arguments)
+        raise AssertionError("nothing was to be prepared")
+
+    monkeypatch.setattr("anyio.run_process", run)
+    _share(leaky, "format=html")
+    assert leaky.get(f"{PAGE}/share/prepare").status_code == 204
+    with monkeypatch.context() as small:
+        small.setattr("threadline.web.session.share._MAX_PREPARED_BYTES", 100)
+        assert leaky.get(f"{PAGE}/share/prepare?tz=Asia/Tokyo").status_code == 204
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    main = leaky.pool.homes[0].path / "projects" / "-work-app" / f"{SESSION}.jsonl"
+    write(main, *transcript(prompt("Go on"), reply("Going on.", timestamp=now)))
+    leaky.pool.expire()
+    assert leaky.get(f"{PAGE}/share/prepare").status_code == 204
+    assert processes == []
+
+
+def test_nothing_is_prepared_of_a_session_that_is_not_there(leaky: Client) -> None:
+    """The request fails like that of any page."""
+    assert leaky.get("/session/00000000-0000-4000-8000-000000000000/share/prepare").status_code == 404
 
 
 @pytest.mark.parametrize("change", ["session", "agent", "settings"])

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline.model.insight.digest import Digest, DigestCause, DigestProject, DigestSession, PeriodUnit, WorkDone
 from threadline.model.ledger import Sum
-from threadline.model.text import count, format_amount, format_percent, format_tokens
+from threadline.model.text import count, format_amount, format_changes, format_percent, format_tokens
 from threadline.model.times import in_zone
 from threadline.render.session_markdown import escape_markdown
 from threadline.render.text import Role, Span, Spans, one_line, wrap
@@ -153,7 +153,7 @@ def describe_work(work: WorkDone) -> str:
     if work.pull_requests:
         parts.append(count(work.pull_requests, "pull request"))
     if work.files:
-        lines = f" (+{work.added:,} -{work.removed:,} lines)" if work.added or work.removed else ""
+        lines = f" ({format_changes(work.added, work.removed)} lines)" if work.added or work.removed else ""
         parts.append(f"{count(work.files, 'file')} changed{lines}")
     if work.test_runs:
         failed = f" ({work.failed_runs:,} failed)" if work.failed_runs else ""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 from anyio import CapacityLimiter, to_thread
@@ -26,6 +27,7 @@ from threadline.errors import BadQuery, Error, NotFound
 from threadline.model.times import parse_zone, zone_name
 from threadline.web import urls
 from threadline.web.access import LINK_SECONDS
+from threadline.web.background_process import BackgroundProcess
 from threadline.web.errors import add_notice, error_response, gone_page, orphan_page
 from threadline.web.guard import BROWSER_KEY, Guard, cookie_name
 from threadline.web.live import Live
@@ -38,9 +40,9 @@ from threadline.web.session_cache import SessionCache
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from threadline.archive import Archive
     from threadline.web.access import Access, Browser
     from threadline.web.archive_pool import ArchivePool
+    from threadline.web.session.shared_file import SharePlan
 
 _MAX_CONCURRENT = 6
 """How many requests are answered at the same time; more would only compete for the same cores."""
@@ -48,6 +50,7 @@ _MAX_FORM_BYTES = 256 * 1024
 _MAX_FORM_VALUES = 50
 _ZONE_COOKIE = "threadline-zone"
 _MAX_ZONE_NAME = 80
+_T = TypeVar("_T")
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -154,6 +157,7 @@ class App:
         self._cookie = cookie_name(port)
         self._session_cache = SessionCache(on_reread=self.live.notify)
         self._limiter = CapacityLimiter(_MAX_CONCURRENT)
+        self._background = BackgroundProcess()
         router = Starlette(routes=list(self._list_routes()), lifespan=self._lifespan)
 
         async def offering(scope: Scope, receive: Receive, send: Send) -> None:
@@ -183,6 +187,7 @@ class App:
         for path in ("{name}", "{version}/{name}"):
             yield Route(f"{urls.ASSETS}/{path}", _asset)
         yield Route("/favicon.ico", _no_icon)
+        yield Route(f"{_SESSION}/share/prepare", self._prepare_share)
         for route in self._routes:
             endpoint = self._endpoint(route)
             # The twin first: a name in a path may contain a dot, so the page's own path would match it, too.
@@ -253,21 +258,7 @@ class App:
         path = request.url.path
         is_bare = "x-fragment" in request.headers or request.headers.get("sec-fetch-dest") == "empty"
 
-        default_zone = _default_zone(request)
-        path_values = {name: urls.unescape_segment(part) for name, part in request.path_params.items()}
-
-        def compute(archive: Archive) -> PageResult:
-            page_request = PageRequest(
-                path=urls.HOME if path == urls.json_path(urls.HOME) else path.removesuffix(JSON_SUFFIX),
-                query=request.query_params.multi_items(),
-                archive=archive,
-                pool=self._pool,
-                session_cache=self._session_cache,
-                path_values=path_values,
-                now=datetime.now(UTC),
-                wants_data=path.endswith(JSON_SUFFIX),
-                default_zone=default_zone,
-            )
+        def compute(page_request: PageRequest) -> PageResult:
             try:
                 return route.page(page_request)
             except NotFound as error:
@@ -279,18 +270,57 @@ class App:
         carried = _carried_zone(request)
         with urls.carry_query(*carried):
             try:
-                if self._pool.lake is not None and "session" in path_values:
-                    path_values["session"] = self._pool.lake.fetch(path_values["session"])
                 notice = self._pool.missing_homes_notice() if route.needs_homes else None
-                result = self._pool.run(compute)
+                result = self._compute(compute, request)
                 return build_response(
                     add_notice(result, notice) if notice else result,
                     path,
                     bare=is_bare,
-                    default_zone=None if carried else zone_name(parse_zone(default_zone)),
+                    default_zone=None if carried else zone_name(parse_zone(_default_zone(request))),
                 )
             except Exception as error:  # noqa: BLE001 - no error may stop the server
                 return error_response(error, path)
+
+    def _compute(self, compute: Callable[[PageRequest], _T], request: Request) -> _T:
+        """What a function makes of a request, for which it gets an archive."""
+        path = request.url.path
+        path_values = {name: urls.unescape_segment(part) for name, part in request.path_params.items()}
+        if self._pool.lake is not None and "session" in path_values:
+            path_values["session"] = self._pool.lake.fetch(path_values["session"])
+        return self._pool.run(
+            lambda archive: compute(
+                PageRequest(
+                    path=urls.HOME if path == urls.json_path(urls.HOME) else path.removesuffix(JSON_SUFFIX),
+                    query=request.query_params.multi_items(),
+                    archive=archive,
+                    pool=self._pool,
+                    session_cache=self._session_cache,
+                    path_values=path_values,
+                    now=datetime.now(UTC),
+                    wants_data=path.endswith(JSON_SUFFIX),
+                    default_zone=_default_zone(request),
+                )
+            )
+        )
+
+    async def _prepare_share(self, request: Request) -> Response:
+        """Export a session before the reader asks for it, as long as the request stays open."""
+        try:
+            plan = await to_thread.run_sync(self._compute, _plan_preparation, request, limiter=self._limiter)
+            file = await self._background.call(plan.export, request) if plan is not None else None
+            if plan is not None and file is not None:
+                await to_thread.run_sync(
+                    self._compute, partial(plan.cached, exported=file), request, limiter=self._limiter
+                )
+        except Exception as error:  # noqa: BLE001 - no error may stop the server
+            return error_response(error, request.url.path)
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+def _plan_preparation(request: PageRequest) -> SharePlan | None:
+    from threadline.web.session.share import plan_preparation  # noqa: PLC0415 - loads all that exports need
+
+    return plan_preparation(request)
 
 
 async def _read_form(request: Request) -> dict[str, str]:

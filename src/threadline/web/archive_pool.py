@@ -153,6 +153,11 @@ class ArchivePool:
             raise
         return future.result()
 
+    def is_cached(self, name: str, *key: Hashable, state: Hashable) -> bool:
+        """Whether a figure that was stored under a state is cached, or is being computed."""
+        with self._lock:
+            return (state, name, key) in self._figures
+
     def compute_ahead(self, compute: Callable[[Archive], object]) -> None:
         """Compute a figure in the background because it will probably be requested next; only one at a time."""
         if self._ahead.acquire(blocking=False):

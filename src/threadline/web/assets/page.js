@@ -12,6 +12,7 @@ import { Live } from "./live.js";
 import { MiniHead } from "./mini_head.js";
 import { ItemNavigation } from "./navigation.js";
 import { Panel } from "./panel.js";
+import { prepareLinks, prepareShare } from "./prepare.js";
 import { ScrollStrip } from "./scroll_strip.js";
 import { Session } from "./session.js";
 import { SessionFrame } from "./session_frame.js";
@@ -36,18 +37,6 @@ function start() {
   document.addEventListener("change", (event) => event.target.closest("form.choose")?.requestSubmit());
 }
 
-/** Let the server prepare a page that takes long when the pointer or the focus comes near the link to it. */
-function prepareLinks() {
-  const prepared = new Set();
-  const prepare = (event) => {
-    const url = event.target instanceof Element ? event.target.closest("[data-prepare]")?.dataset.prepare : undefined;
-    if (url === undefined || prepared.has(url)) return;
-    prepared.add(url);
-    fetchText(url).catch(() => prepared.delete(url));
-  };
-  for (const name of ["pointerover", "focusin"]) document.addEventListener(name, prepare, { passive: true });
-}
-
 function startSession(session) {
   const windowing = new Windowing(session, new FoldState(session.feed));
   const navigation = new ItemNavigation(session, windowing);
@@ -63,6 +52,7 @@ function startSession(session) {
   handleFeedKeys(session.feed, actions);
   startItemButtons(session.feed);
   startLazyDetails(windowing);
+  prepareShare(session);
   return actions;
 }
 

@@ -1,5 +1,7 @@
 // The session that the page shows, and the URLs of its data.
 
+import { withCarriedParameters } from "./fetch.js";
+
 /** URL parameters that concern this window only, not what the server renders. */
 const WINDOW_PARAMETERS = ["at", "section", "find", "mark", "open", "side", "state", "raw", "context", "token"];
 
@@ -86,6 +88,11 @@ export class Session {
   /** The URL of what the panel shows of an entry. */
   panelUrl(kind, anchor) {
     return this.url([kind === "raw" ? "entry" : kind, anchor]);
+  }
+
+  /** The URL that exports the file of the page *Share* ahead, which does not depend on the view of this page. */
+  sharePreparationUrl() {
+    return withCarriedParameters(`/session/${encodeURIComponent(this.id)}/share/prepare`);
   }
 
   markdownUrl(anchor) {

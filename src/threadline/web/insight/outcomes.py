@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline import insight
 from threadline.model.insight.outcomes import OutcomeKind
-from threadline.model.text import count, format_amount
+from threadline.model.text import count, format_amount, format_changes
 from threadline.model.times import zone_name
 from threadline.render import shorten
 from threadline.render.html import (
@@ -123,7 +123,7 @@ def outcome_figures(total: OutcomeGroup) -> list[tuple[Child, Child, str | None]
         (f"{total.commits:,}", count(total.commits, "commit").partition(" ")[2], None),
         (f"{total.pull_requests:,}", count(total.pull_requests, "pull request").partition(" ")[2], None),
         (f"{total.test_runs:,}", runs, None),
-        (f"+{total.added:,} \N{MINUS SIGN}{total.removed:,}", f"lines in {count(total.files, 'file')}", None),
+        (format_changes(total.added, total.removed), f"lines in {count(total.files, 'file')}", None),
         (f"{total.surviving:,}", "lines survive", "added lines that no later edit of the same session removed"),
         (format_amount(total.amount), "spent", None),
         (format_amount(total.per_commit), "per commit", "everything that was spent, divided by commits"),
@@ -269,7 +269,7 @@ def _result(outcome: Outcome) -> Child:
     elif outcome.kind is OutcomeKind.TEST:
         parts.append("result unknown" if outcome.is_ok is None else "passed" if outcome.is_ok else "failed")
     if outcome.added is not None or outcome.removed is not None:
-        parts.append(f"+{outcome.added or 0:,} \N{MINUS SIGN}{outcome.removed or 0:,}")
+        parts.append(format_changes(outcome.added, outcome.removed))
     if outcome.kind is OutcomeKind.FILE and outcome.surviving is not None:
         parts.append(f"{outcome.surviving:,} survive")
     return ", ".join(filter(None, parts))

@@ -17,7 +17,7 @@ from threadline.files import escape_path
 from threadline.model.insight.digest import DigestPeriod, PeriodUnit
 from threadline.model.ledger import Sum
 from threadline.model.places import ProblemKind
-from threadline.model.text import count, format_amount, format_duration, format_percent
+from threadline.model.text import count, format_amount, format_changes, format_duration, format_percent
 from threadline.model.times import in_zone, parse_moment, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
@@ -268,7 +268,7 @@ def _week_figures(week: Week) -> Iterator[tuple[Child, Child, str | None]]:
     if work.commits:
         yield f"{work.commits:,}", "commit" if work.commits == 1 else "commits", None
     if work.files:
-        yield f"+{work.added:,} \N{MINUS SIGN}{work.removed:,}", f"lines in {count(work.files, 'file')}", None
+        yield format_changes(work.added, work.removed), f"lines in {count(work.files, 'file')}", None
     rewritten = next((waste for waste in digest.waste if waste.label.startswith("Cache breaks")), None)
     if rewritten is not None and rewritten.share:
         yield format_percent(rewritten.share), "sent again after cache breaks", rewritten.suggestion

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.model.state import ProofLevel
-from threadline.model.text import count
+from threadline.model.text import count, format_changes
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, el, facts_row, join, render_unified_diff
 from threadline.web import urls
@@ -50,7 +50,7 @@ def changes_page(request: PageRequest) -> Page | PlainText:
         count(len(changes), "changed file"),
         el(
             "span",
-            f"net {_lines(sum(change.added for change in known), sum(change.removed for change in known))}",
+            f"net {format_changes(sum(change.added for change in known), sum(change.removed for change in known))}",
             title="the difference between the first and the last content of each file",
         ),
     ]
@@ -103,10 +103,6 @@ def _with_line_end(line: str) -> str:
     return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _lines(added: int, removed: int) -> str:
-    return f"+{added:,} \N{MINUS SIGN}{removed:,}"
-
-
 def _file_list(changes: Sequence[FileChange]) -> Child:
     """Links to the files below, folded."""
     if len(changes) < _MIN_LISTED:
@@ -115,7 +111,7 @@ def _file_list(changes: Sequence[FileChange]) -> Child:
         el(
             "li",
             el("a", el("code", shorten(change.path, 300)), href=f"#file-{at}"),
-            el("span", _lines(change.added, change.removed) if change.diff else "not shown", class_="faint"),
+            el("span", format_changes(change.added, change.removed) if change.diff else "not shown", class_="faint"),
         )
         for at, change in enumerate(changes)
     ]
@@ -126,7 +122,7 @@ def _render_change(session: CachedSession, change: FileChange, at: int) -> Marku
     log = urls.build_url(urls.FILE_LOG, path=change.path, session=session.session.id)
     blame = urls.build_url(urls.BLAME, path=change.path)
     facts: list[Child] = [
-        _lines(change.added, change.removed) if change.diff else change.reason,
+        format_changes(change.added, change.removed) if change.diff else change.reason,
         el("a", "Each edit", href=log) if urls.is_offered(urls.FILE_LOG) else None,
         el("a", "Who wrote each line", href=blame) if urls.is_offered(urls.BLAME) else None,
     ]

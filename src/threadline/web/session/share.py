@@ -6,42 +6,26 @@ download's URL contains the hash of the preview, and is refused if the session h
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Hashable
-from datetime import UTC
+from datetime import timedelta
 from html import unescape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
-from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import BadQuery
-from threadline.export import (
-    ExportFormat,
-    ExportOptions,
-    UnsafeExport,
-    export_sessions,
-    list_session_files,
-    load_settings,
-    make_staging_folder,
-    safe_name,
-)
-from threadline.json_values import encode_json
+from threadline.export import ExportFormat, load_settings
 from threadline.model.text import count, format_size
-from threadline.model.times import zone_name
-from threadline.redact import Level, Settings
+from threadline.redact import Level
 from threadline.render import AgentDetail, Detail, View, entry_to_markdown, session_to_markdown, shorten, visible
 from threadline.render.html import Column, el, icon, join, render_table
 from threadline.web.request import Download, Fragment, Page, PageResult, PlainText
+from threadline.web.session.shared_file import RefusedFile, ShareChoice, SharedFile, SharePlan, export_choice
 from threadline.web.session.view import parse_view
-from threadline.web.session_cache import file_state
 from threadline.web.urls import carried_inputs, entry_anchor
 
 if TYPE_CHECKING:
-    from threadline.redact import Settings
     from threadline.web.request import PageRequest
 
 _FORMATS = {
@@ -60,22 +44,10 @@ _LEVELS = {
     Level.METRICS: "all text: only times, models, counts",
 }
 _DETAILS = tuple(str(detail) for detail in Detail)
-_MAX_FILES = 2
-"""How many files are cached: one that is previewed, and one that is prepared. They may be large."""
+_MAX_PREPARED_BYTES = 8 * 1024 * 1024
+_QUIET_TIME = timedelta(minutes=1)
 _MAX_PREVIEW = 20_000
 _MAX_SCANNED = 400_000
-
-
-class ShareChoice(Struct, frozen=True):
-    """What to share, and how."""
-
-    form: ExportFormat
-    level: Level
-    view: View
-    entry: str | None = None
-    hide: tuple[str, ...] = ()
-
-
 _TAG = re.compile(r"<(/?[a-z0-9]*)[^>]*>")
 _BLOCK_END = re.compile(r"/(p|article|h[1-6]|li|div|tr|pre|summary|header|section)|br")
 _WITHIN_WORDS = frozenset(("/b", "/i", "/em", "/strong", "/code", "/mark"))
@@ -87,24 +59,6 @@ def _space_of_tag(tag: re.Match[str]) -> str:
     if _BLOCK_END.fullmatch(tag[1]):
         return "\n"
     return " " if tag[1].startswith("/") and tag[1] not in _WITHIN_WORDS else ""
-
-
-class SharedFile(Struct, frozen=True):
-    """An exported file: its name and bytes, and how many values of each kind were redacted."""
-
-    name: str
-    content: bytes
-    hidden: dict[str, int]
-    unseen_words: tuple[str, ...]
-
-    @property
-    def hash(self) -> str:
-        """The hash that the URL of a download contains."""
-        return hashlib.sha256(self.content).hexdigest()[:32]
-
-
-class RefusedFile(BadQuery):
-    """The file would still contain something that must not be shared."""
 
 
 def share_page(request: PageRequest) -> PageResult:
@@ -150,6 +104,23 @@ def share_file_page(request: PageRequest) -> PageResult:
         raise BadQuery("The session has changed since the preview. Go back and look at the new preview.")
     media_type = _FORMATS[choice.form][1]
     return Download(file.name, file.content, media_type, _file_data(file))
+
+
+def plan_preparation(request: PageRequest) -> SharePlan | None:
+    """The file to export before the reader opens the page; None if that should wait, or if the file is cached.
+
+    Redacting and checking takes half a second per megabyte. A session that is still being written would probably change
+    before it is shared.
+
+    Raises:
+        NotFound: the archive has no such session.
+    """
+    session = request.session()
+    ended = session.facts.ended
+    if session.size > _MAX_PREPARED_BYTES or (ended is not None and request.now - ended < _QUIET_TIME):
+        return None
+    plan = SharePlan.of(request, parse_choice(request))
+    return None if plan.is_cached(request.pool) else plan
 
 
 def _preview_file(request: PageRequest, choice: ShareChoice) -> tuple[Markup, dict[str, Any]]:
@@ -200,60 +171,6 @@ def _redacted_markdown(request: PageRequest, view: View, anchor: str | None) -> 
     """A session or one entry as redacted Markdown."""
     choice = ShareChoice(ExportFormat.MD, load_settings().level, view, anchor)
     return PlainText(export_choice(request, choice).content.decode(errors="replace"), "text/markdown")
-
-
-def export_choice(request: PageRequest, choice: ShareChoice) -> SharedFile:
-    """Export what was chosen, with redaction and the final check.
-
-    Raises:
-        RefusedFile: it would still contain something that must not be shared.
-        NotFound: there are no such turns, or no such entry.
-        Missing: the format needs something that is not installed.
-    """
-    settings = load_settings(choice.hide, level=choice.level)
-    zone = choice.view.zone  # two objects for the machine's zone are not equal, their names are
-    return request.pool.cached(
-        request.archive,
-        "share",
-        lambda: _export(request, choice, settings),
-        replace(choice, view=replace(choice.view, zone=UTC)),
-        zone_name(zone),
-        state=(_export_state(request), encode_json(settings)),
-        most=_MAX_FILES,
-    )
-
-
-def _export_state(request: PageRequest) -> Hashable:
-    """Identify all that an exported file depends on: the files of the session, those with the same messages, summaries.
-
-    A cached session may be older than its files, so its version does not do.
-    """
-    archive = request.archive
-    files = list_session_files(request.session().path, archive.homes)
-    sharing = archive.transcripts_sharing([str(file.path) for file in files if file.is_lines]) or ()
-    links = archive.links()
-    paths = (*(file.path for file in files), *map(Path, sharing))
-    return tuple(map(file_state, paths)), tuple(links.summaries), tuple(links.owners.items())
-
-
-def _export(request: PageRequest, choice: ShareChoice, settings: Settings) -> SharedFile:
-    archive, session = request.archive, request.session()
-    options = ExportOptions(choice.form, choice.view, settings, entry=choice.entry)
-    with make_staging_folder() as folder:
-        try:
-            result = export_sessions(
-                [session.path],
-                options,
-                Path(folder),
-                homes=archive.homes,
-                links=archive.links(),
-                sharing=archive.transcripts_sharing,
-            )
-        except UnsafeExport as error:
-            raise RefusedFile(f"{error.reason} Hide more words, share fewer turns, or use another format.") from None
-        content = result.files[0].path.read_bytes()
-    name = f"{safe_name(str(session.session.id or session.path.stem))}.{choice.form}"
-    return SharedFile(name, content, result.hidden, result.unseen_words)
 
 
 def parse_choice(request: PageRequest) -> ShareChoice:

@@ -1,0 +1,42 @@
+// Lets the server prepare what takes long and will probably be requested.
+
+import { fetchText } from "./fetch.js";
+
+/** How long a session is open before its file to share is prepared: whoever only looks in does not need it. */
+const STAY_MS = 3000;
+
+/** Prepare a page when the pointer or the focus comes near the link to it. */
+export function prepareLinks() {
+  const prepared = new Set();
+  const prepare = (event) => {
+    const url = event.target instanceof Element ? event.target.closest("[data-prepare]")?.dataset.prepare : undefined;
+    if (url === undefined || prepared.has(url)) return;
+    prepared.add(url);
+    fetchText(url).catch(() => prepared.delete(url));
+  };
+  for (const name of ["pointerover", "focusin"]) document.addEventListener(name, prepare, { passive: true });
+}
+
+/**
+ * Prepare the file of a session once the reader has stayed for a moment, but not on battery, if the browser tells that.
+ * When the request is aborted, the server stops.
+ * @param {import("./session.js").Session} session
+ */
+export function prepareShare(session) {
+  let stay = new AbortController();
+  const prepare = async ({ signal }) => {
+    const battery = await navigator.getBattery?.().catch(() => undefined);
+    if (signal.aborted || battery?.charging === false) return;
+    await fetchText(session.sharePreparationUrl(), signal).catch(() => {});
+  };
+  const leave = () => stay.abort();
+  const arrive = () => {
+    leave();
+    if (document.visibilityState === "hidden") return;
+    stay = new AbortController();
+    const timer = setTimeout(prepare, STAY_MS, stay);
+    stay.signal.addEventListener("abort", () => clearTimeout(timer));
+  };
+  for (const name of ["pageshow", "visibilitychange"]) addEventListener(name, arrive);
+  addEventListener("pagehide", leave);
+}
