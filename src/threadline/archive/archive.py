@@ -843,7 +843,7 @@ class Archive:
         limits = limits or STORED_LIMITS
         has_prices = prices is None or prices.digest == shipped_digest()
         if index is not None and has_prices and limits.large_output >= STORED_LIMITS.large_output:
-            insights = StoredInsights(
+            selected = StoredInsights(
                 index,
                 selection,
                 find_sessions=self._session_files,
@@ -851,12 +851,11 @@ class Archive:
                 jobs=self._jobs,
                 homes=self.homes,
             )
-            return index, insights.stored, insights.computed
+            return index, selected.stored, selected.computed
         ledger = self._whole_ledger(prices, calls=False)
         sessions = list(select_sessions(self._session_files(), ledger, selection))
-        computed: list[SessionInsight] = []
         with self._progress("Attributing costs", sum(session.main.size for session in sessions)) as advance:
-            for session, insight in read_insights(
+            insights = read_insights(
                 sessions,
                 charges_in_memory(ledger),
                 ledger.rates,
@@ -864,10 +863,9 @@ class Archive:
                 limits=limits,
                 homes=self.homes,
                 jobs=self._jobs,
-            ):
-                computed.append(insight)
-                advance(session.main.size)
-        return None, (), computed
+                progress=advance,
+            )
+            return None, (), [insight for _, insight in insights]
 
     def _session_files(self) -> Iterator[SessionFiles]:
         """The transcripts of each session."""
