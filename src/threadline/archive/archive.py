@@ -758,8 +758,8 @@ class Archive:
         if path is not None and self.has_path(path):
             whole = self.with_copies(whole) if whole.sharing is None else whole
             main = transcript_at(path, homes=Homes(self.homes))
-            names = {(known.home, known.folder): known.name for home in self.found for known in home.projects}
-            project = names.get((main.home, main.folder), project)
+            known = (home.project_of(main) for home in self.found if home.home == main.home)
+            project = next((match.name for match in known if match is not None), project)
         return WasteContext(whole, session_ledger(whole, prices), project)
 
     @named_keywords

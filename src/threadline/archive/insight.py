@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from threadline.account import ChargeFilter
 from threadline.find import SessionOwners, drop_shared_transcripts, transcript_at
-from threadline.model.homes import Found, Home, Transcript
+from threadline.model.homes import Found, Home, ProjectNames, Transcript
 from threadline.model.insight.waste import WasteLimits
 from threadline.model.places import SessionId
 
@@ -67,7 +67,7 @@ NO_FILTER = CostFilter()
 def group_by_session(found: Iterable[Found], named: Callable[[Transcript], SessionId | None]) -> Iterator[SessionFiles]:
     """Yield the transcripts of each session. `named` returns the session that an agent's entries name."""
     homes = list(drop_shared_transcripts(found))
-    names = {(project.home, project.folder): project.name for home in homes for project in home.projects}
+    projects = ProjectNames(homes)
     transcripts = [transcript for home in homes for transcript in home.transcripts]
     owners = SessionOwners(transcripts, named)
     groups: dict[str, list[Transcript]] = {}
@@ -77,7 +77,7 @@ def group_by_session(found: Iterable[Found], named: Callable[[Transcript], Sessi
     for main, *parts in groups.values():
         size = sum(part.size for part in parts)
         paths = frozenset(str(part.path) for part in parts)
-        yield SessionFiles(replace(main, size=size), paths, names.get((main.home, main.folder), main.folder))
+        yield SessionFiles(replace(main, size=size), paths, projects.of(main))
 
 
 def select_sessions(sessions: Iterable[SessionFiles], ledger: Ledger, selection: CostFilter) -> Iterator[SessionFiles]:
