@@ -11,7 +11,7 @@ import pytest
 from tests.search.indexed_home import FIRST, SECOND, Archive
 from tests.transcripts import Pen, prompt, reply
 
-from threadline.search import documents, search
+from threadline.search import deleted_prompts, search
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 GONE = "5e551033-0000-4000-8000-000000000003"
@@ -126,7 +126,7 @@ def test_survives_a_damaged_history(archive: Archive) -> None:
 
 def test_searches_only_the_end_of_a_long_history(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line number is unknown there, but the bytes are."""
-    monkeypatch.setattr(documents, "MAX_HISTORY_BYTES", 400)
+    monkeypatch.setattr(deleted_prompts, "MAX_HISTORY_BYTES", 400)
     _write_history(
         archive,
         _row("first lighthouse", GONE),
@@ -155,12 +155,12 @@ def test_opens_the_history_once(archive: Archive, monkeypatch: pytest.MonkeyPatc
 
 def _record_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
     """Record the arguments of each call of one of the module's functions from now on."""
-    real = getattr(documents, name)
+    real = getattr(deleted_prompts, name)
     calls: list[object] = []
 
     def wrapper(*args: object, **keywords: object) -> Any:
         calls.append(args)
         return real(*args, **keywords)
 
-    monkeypatch.setattr(documents, name, wrapper)
+    monkeypatch.setattr(deleted_prompts, name, wrapper)
     return calls

@@ -736,8 +736,8 @@ class Archive:
         from threadline.model.insight.waste import DETECTOR_NAMES, WasteList
 
         names = parse_names("detectors", detectors, DETECTOR_NAMES)
-        facts = self.waste_context(name, prices=prices)
-        return WasteList(find_waste(facts, limits, names), facts.attribution.amount)
+        context = self.waste_context(name, prices=prices)
+        return WasteList(find_waste(context, limits, names), context.attribution.amount)
 
     def waste_context(self, name: str | Session, *, prices: Rates | None = None) -> WasteContext:
         """The charges of a session and what they were caused by, for several questions about them.
@@ -752,15 +752,15 @@ class Archive:
         from threadline.insight import WasteContext
         from threadline.load import session_ledger
 
-        whole = self.session(name) if isinstance(name, str) else name
-        project = next(iter(whole.cwds), None)
-        path = whole.path
+        session = self.session(name) if isinstance(name, str) else name
+        project = next(iter(session.cwds), None)
+        path = session.path
         if path is not None and self.has_path(path):
-            whole = self.with_copies(whole) if whole.sharing is None else whole
+            session = self.with_copies(session) if session.sharing is None else session
             main = transcript_at(path, homes=Homes(self.homes))
             known = (home.project_of(main) for home in self.found if home.home == main.home)
             project = next((match.name for match in known if match is not None), project)
-        return WasteContext(whole, session_ledger(whole, prices), project)
+        return WasteContext(session, session_ledger(session, prices), project)
 
     @named_keywords
     def causes(

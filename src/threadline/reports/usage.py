@@ -21,7 +21,7 @@ from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.text import count, format_tokens, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache
-from threadline.parse import decode_fitting, decode_side_value, read_side_bytes
+from threadline.parse import decode_content, read_side_bytes
 
 if TYPE_CHECKING:
     from threadline.model.budgets import BudgetUse
@@ -375,13 +375,10 @@ def _read_stats_caches(found: Found, problems: list[Problem]) -> Iterator[tuple[
         except Error as error:
             problems.append(Problem(ProblemKind.UNREADABLE, place, str(error), recovered=False))
             continue
-        if (cache := decode_fitting(data, StatsCache)) is not None:
+        cache, defects = decode_content(data, StatsCache, place)
+        problems += defects
+        if cache is not None:
             yield cache, place
-            continue
-        reading = decode_side_value(data, StatsCache, place)
-        problems += reading.problems
-        if isinstance(reading.content, StatsCache):
-            yield reading.content, place
 
 
 def _reported_days(cache: StatsCache, place: Place, home: str, problems: list[Problem]) -> Iterator[ReportedDay]:
