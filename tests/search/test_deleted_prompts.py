@@ -144,7 +144,7 @@ def test_searches_only_the_end_of_a_long_history(archive: Archive, monkeypatch: 
 def test_opens_the_history_once(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if other queries are tried because nothing is found. Rows that cannot match are not decoded."""
     opened = _record_calls(monkeypatch, "open_transcript")
-    decoded = _record_calls(monkeypatch, "_decode_row")
+    decoded = _record_calls(monkeypatch, "decode_content")
     with archive.opened() as index:
         search(index, "lighthuose zzzz", now=NOW, near=True)
         assert len(opened) == 1
