@@ -11,7 +11,7 @@ import pytest
 from tests.search.indexed_home import FIRST, SECOND, Archive
 from tests.transcripts import Pen, prompt, reply
 
-from threadline.search import deleted_prompts, search
+from threadline.search import documents, search
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 GONE = "5e551033-0000-4000-8000-000000000003"
@@ -126,7 +126,7 @@ def test_survives_a_damaged_history(archive: Archive) -> None:
 
 def test_searches_only_the_end_of_a_long_history(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line number is unknown there, but the bytes are."""
-    monkeypatch.setattr(deleted_prompts, "MAX_HISTORY_BYTES", 400)
+    monkeypatch.setattr(documents, "MAX_HISTORY_BYTES", 400)
     _write_history(
         archive,
         _row("first lighthouse", GONE),
@@ -144,7 +144,7 @@ def test_searches_only_the_end_of_a_long_history(archive: Archive, monkeypatch: 
 def test_opens_the_history_once(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if other queries are tried because nothing is found. Rows that cannot match are not decoded."""
     opened = _record_calls(monkeypatch, "open_transcript")
-    decoded = _record_calls(monkeypatch, "decode_content")
+    decoded = _record_calls(monkeypatch, "_decode_row")
     with archive.opened() as index:
         search(index, "lighthuose zzzz", now=NOW, near=True)
         assert len(opened) == 1
@@ -155,12 +155,12 @@ def test_opens_the_history_once(archive: Archive, monkeypatch: pytest.MonkeyPatc
 
 def _record_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
     """Record the arguments of each call of one of the module's functions from now on."""
-    real = getattr(deleted_prompts, name)
+    real = getattr(documents, name)
     calls: list[object] = []
 
     def wrapper(*args: object, **keywords: object) -> Any:
         calls.append(args)
         return real(*args, **keywords)
 
-    monkeypatch.setattr(deleted_prompts, name, wrapper)
+    monkeypatch.setattr(documents, name, wrapper)
     return calls

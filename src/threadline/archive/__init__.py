@@ -15,19 +15,35 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.archive.archive import AUTO_REFRESH_BYTES, Archive, ProgressBar, ProgressDisplay
+    from threadline.archive.archive import (
+        AUTO_REFRESH_BYTES,
+        Archive,
+        HomePresence,
+        ProgressBar,
+        ProgressDisplay,
+        is_keep_ignored,
+        open,  # noqa: A004 - as `threadline.open`
+        purge_caches,
+    )
     from threadline.archive.entries import EntryStream
     from threadline.archive.insight_preparation import InsightPreparation
-    from threadline.archive.opening import HomePresence, is_keep_ignored, open, purge_caches  # noqa: A004 - as `threadline.open`
     from threadline.archive.session_sums import SharedSpending, SpendingBySession, UnlistedSpending
 
 __getattr__ = lazy_exports(
     __name__,
     {
-        "archive": ["AUTO_REFRESH_BYTES", "Archive", "ProgressBar", "ProgressDisplay"],
+        "archive": [
+            "AUTO_REFRESH_BYTES",
+            "Archive",
+            "HomePresence",
+            "ProgressBar",
+            "ProgressDisplay",
+            "is_keep_ignored",
+            "open",
+            "purge_caches",
+        ],
         "entries": ["EntryStream"],
         "insight_preparation": ["InsightPreparation"],
-        "opening": ["HomePresence", "is_keep_ignored", "open", "purge_caches"],
         "session_sums": ["SharedSpending", "SpendingBySession", "UnlistedSpending"],
     },
 )

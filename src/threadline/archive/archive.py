@@ -2,28 +2,33 @@
 
 Every answer is the one that reading all transcripts gives. If the index is up to date, or can be updated cheaply, it
 answers instead. Questions that only an index can answer in reasonable time build it if it is missing.
+
+`open` opens the archive of some or all homes, including sessions that exist only in the keep.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime, tzinfo
+from functools import wraps
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.archive.keywords import Names, check_limit, check_texts, named_keywords, parse_names
-from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
+from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable, did_you_mean
 from threadline.files import cache_folder
 from threadline.find import PROJECTS
+from threadline.find import homes as find_homes
 from threadline.model.homes import Home, Homes, TranscriptKind
 from threadline.model.places import ProblemKind, match_ids
+from threadline.model.text import join_some
 from threadline.model.times import Moment, TimeRange, Zone, resolve_zone
 
 if TYPE_CHECKING:
@@ -80,7 +85,11 @@ if TYPE_CHECKING:
     from threadline.summary import AgentHead, Overview, SessionFilter, SessionList, SessionSummary
     from threadline.watch import Follower
 
+P = ParamSpec("P")
+Result = TypeVar("Result")
 Filter = TypeVar("Filter", bound=Struct)
+Names = str | Sequence[str]
+"""One name, or several."""
 
 AUTO_REFRESH_BYTES = 64 * 1024 * 1024
 """How many bytes may be read to update the index without being asked to: about a second's work."""
@@ -94,6 +103,61 @@ _INSIGHT_TABLES = rf"{_TABLE_START}(?:causes|waste|cause_rows|cause_sums|waste_r
 _OUTCOME_TABLES = (
     rf"{_TABLE_START}(?:commits|pull_requests|pushes|test_runs|edits|outcome_rows|line_rows|program_rows|programs)\b"
 )
+
+
+def named_keywords(method: Callable[P, Result]) -> Callable[P, Result]:
+    """Make a method name its keywords in the TypeError for an unknown one."""
+    keywords = tuple(method.__kwdefaults__ or ())
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Result:
+        for name in kwargs:
+            if name not in keywords and name not in method.__code__.co_varnames[: method.__code__.co_argcount]:
+                match = did_you_mean(name, keywords)
+                suggestion = f" Did you mean {match!r}?" if match is not None else ""
+                raise TypeError(
+                    f"{method.__name__}() has no keyword {name!r}.{suggestion} Keywords: {', '.join(keywords)}."
+                )
+        return method(*args, **kwargs)
+
+    return checked
+
+
+def check_texts(**values: str | None) -> None:
+    """Check that each value is text or None.
+
+    Raises:
+        BadQuery: one is neither.
+    """
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise BadQuery(f"{name}={value!r} is not text. Use a string.")
+
+
+def check_limit(limit: Any) -> int | None:
+    """Return a limit, which is None for all rows.
+
+    Raises:
+        BadQuery: it is not a whole number, or negative.
+    """
+    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
+        return limit
+    raise BadQuery(f"limit={limit!r} is not a number of rows. Use a whole number, or None for all.")
+
+
+def parse_names(name: str, value: Names, choices: Collection[str] = ()) -> tuple[str, ...]:
+    """Return one or more names as a tuple.
+
+    Raises:
+        BadQuery: one is not text, or not among the choices.
+    """
+    names: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value)
+    for part in names:
+        if not isinstance(part, str):
+            raise BadQuery(f"{name}={value!r} is not a list of names. Use one string, or several.")
+        if choices and part not in choices:
+            raise BadQuery(f"Unknown value {part!r} for {name}. Choose from {join_some(choices, len(choices))}.")
+    return names
 
 
 class Archive:
@@ -139,7 +203,7 @@ class Archive:
         self._missing: tuple[str, ...] = ()
         self._index_option = index
         self._jobs = jobs
-        self._progress = progress or no_progress
+        self._progress = progress or _no_progress
         self._max_refresh_bytes = max_refresh_bytes
         self._stale_ok = stale_ok
         self.zone: tzinfo = resolve_zone()
@@ -169,7 +233,7 @@ class Archive:
             "_is_index_compared": False,
             "_found": None,
             "_spending": None,
-            "_progress": no_progress,
+            "_progress": _no_progress,
         }
 
     def close(self) -> None:
@@ -517,7 +581,7 @@ class Archive:
             found = index.homes(self.homes, [count.problems for count in counts])
             return build_overview(found, source=index.summaries(), side_files=counts)
         found = self.look()
-        with self._progress("Reading", _total_size(found)) as advance:
+        with self._progress("Reading", total_size(found)) as advance:
             return build_overview(found, jobs=self._jobs, progress=advance)
 
     @named_keywords
@@ -549,7 +613,7 @@ class Archive:
         index = self._source()
         if index is not None:
             return list_sessions(self.found, sessions, source=index.summaries())
-        with self._progress("Reading", _total_size(self.found)) as advance:
+        with self._progress("Reading", total_size(self.found)) as advance:
             return list_sessions(self.found, sessions, jobs=self._jobs, progress=advance)
 
     def _narrow(
@@ -901,7 +965,7 @@ class Archive:
         from threadline.account import shipped_rates
         from threadline.reports import build_ledger
 
-        with self._progress("Reading", _total_size(self.found)) as advance:
+        with self._progress("Reading", total_size(self.found)) as advance:
             return build_ledger(self.found, prices or shipped_rates(), jobs=self._jobs, progress=advance, calls=calls)
 
     def _session_start(self, session: str | None) -> str | None:
@@ -1170,7 +1234,7 @@ class Archive:
         from threadline.reports import examine_homes
 
         files = found if found is not None else self.look()
-        with self._progress("Reading", _total_size(files)) as advance:
+        with self._progress("Reading", total_size(files)) as advance:
             examination = examine_homes(files, check=check, jobs=self._jobs, progress=advance)
         is_whole = all(home.home in self.homes for home in files)
         return replace(examination, unlisted=self._count_unlisted(files)) if is_whole else examination
@@ -1698,7 +1762,7 @@ def _follow_path(path: Path, since: datetime | None) -> Follower:
     return Follower(homes(home), session=transcript.session, since=since)
 
 
-def _total_size(found: Iterable[Found]) -> int:
+def total_size(found: Iterable[Found]) -> int:
     """The size of all transcripts in bytes."""
     return sum(transcript.size for home in found for transcript in home.transcripts)
 
@@ -1730,9 +1794,150 @@ class ProgressBar:
             self._advance(count)
 
 
-def no_progress(_label: str, _total: int) -> AbstractContextManager[Callable[[int], None]]:
-    """Show nothing."""
+def _no_progress(_label: str, _total: int) -> AbstractContextManager[Callable[[int], None]]:
     return nullcontext(lambda _count: None)
+
+
+def open(  # noqa: A001 - as `threadline.open`
+    homes: Home | str | Path | Iterable[Home | str | Path] | None = None,
+    *,
+    index: bool | str | Path = True,
+    jobs: int | None = None,
+    progress: ProgressDisplay | None = None,
+    max_refresh_bytes: int = AUTO_REFRESH_BYTES,
+    keep: bool | str | Path = True,
+    tz: Zone | None = None,
+) -> Archive:
+    """Open the archive of these homes, or of all homes on this machine.
+
+    A home may be in a zip or tar archive, or in an S3 bucket (`s3://bucket/prefix`). `index` says whether to use the
+    index, or where it is. `jobs` limits the number of processes that read at once, `progress` shows the progress of
+    long work, and `max_refresh_bytes` limits how much is read to update the index without being asked to. `keep` says
+    whether to read sessions that exist only in the keep, or where the keep is. If homes are given, only their sessions
+    are read from it. A given home that no longer exists is read from the keep, if that has it; `missing_homes` lists
+    those. `tz` is the time zone of days, and of times without an offset; by default it is the user's own.
+
+    >>> import threadline
+    >>> with threadline.open() as archive:  # doctest: +SKIP
+    ...     for hit in archive.search("flaky login test", since="30d"):
+    ...         print(hit.session, hit.snippet)
+
+    Raises:
+        NotFound: one of `homes` neither exists nor is in the keep.
+        Unreadable: one of `homes` is a damaged archive, or in a bucket that cannot be read.
+    """
+    requested = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
+    ready = [home for home in requested if isinstance(home, Home)]
+    paths = [path for path in requested if not isinstance(path, Home)]
+    folder, without_keep = _select_keep(keep)
+    missing: dict[str, NotFound] = {}
+    label = "Fetching" if any(str(path).startswith("s3:") for path in paths) else "Unpacking"
+    with ProgressBar(progress or _no_progress, label) as bar:
+        try:
+            existing = find_homes(*paths, planned=bar.begin, progress=bar.advance) if paths or not ready else []
+        except NotFound:
+            if folder is None:
+                raise
+            existing, missing = _split_missing_homes(paths)
+    archive = Archive(
+        (*ready, *existing),
+        index=Path(index) if isinstance(index, str) else index,
+        jobs=jobs,
+        progress=progress,
+        max_refresh_bytes=max_refresh_bytes,
+        without_keep=without_keep,
+    )
+    archive.zone = resolve_zone(tz)
+    if folder is not None:
+        archive.read_keep(folder, only=bool(requested), lost=tuple(missing))
+    elif keep is True and not without_keep:
+        archive.enable_keep_later(only=bool(requested))
+    for path, error in missing.items():
+        if not archive.has_kept(path):
+            raise error
+    return archive
+
+
+def _split_missing_homes(paths: Sequence[str | Path]) -> tuple[list[Home], dict[str, NotFound]]:
+    """The homes that exist, and the errors of those that do not, by the path they were kept by."""
+    existing: dict[Path, Home] = {}
+    missing: dict[str, NotFound] = {}
+    for path in paths:
+        try:
+            homes = find_homes(path)
+        except NotFound as error:
+            missing[_kept_home_path(path)] = error
+        else:
+            existing.update((home.path, home) for home in homes)
+    return list(existing.values()), missing
+
+
+def _kept_home_path(path: str | Path) -> str:
+    """The path that a home was kept by, as far as that can be known once it is gone."""
+    resolved = os.path.realpath(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for unknown users
+    parent, name = os.path.split(resolved)
+    return parent if name == PROJECTS else resolved
+
+
+def purge_caches(keep: Path) -> list[str]:
+    """Remove what a keep has forgotten from the caches of this machine, at once. Return what could not be done.
+
+    Unpacked sessions are deleted and unpacked again. The index of this machine's homes is refreshed; other indexes that
+    contain sessions which are gone are deleted, and built again when they are needed.
+    """
+    from threadline.index import list_indexes, remove_stale_indexes
+    from threadline.keep import clear_kept_homes
+
+    clear_kept_homes(keep, cache_folder())
+    if not list_indexes(cache_folder()):
+        return []
+    problems: list[str] = []
+    refreshed: Path | None = None
+    try:
+        with open(keep=keep) as archive:
+            if archive.index.exists():
+                archive.refresh()
+                refreshed = archive.index
+    except NotFound:
+        pass  # there is no home, so all that an index can contain is gone
+    except Error as error:
+        problems.append(f"{error} Its words of forgotten sessions are removed by the next `threadline index refresh`.")
+    remove_stale_indexes(cache_folder(), refreshed)
+    return problems
+
+
+def is_keep_ignored(option: bool) -> bool:
+    """Whether there is a keep, but it is not read."""
+    return _select_keep(option)[1]
+
+
+def _select_keep(option: bool | str | Path) -> tuple[Path | None, bool]:
+    """The folder of the keep to read, if there is one; and whether there is one that is ignored."""
+    if isinstance(option, str | Path):
+        return Path(option), False
+    from threadline.keep import existing_keep_folder, is_keep_enabled
+
+    folder = existing_keep_folder()
+    if folder is None:
+        return None, False
+    return (Path(folder), False) if option and is_keep_enabled() else (None, True)
+
+
+class HomePresence:
+    """Remembers which homes exist, to tell later which are missing."""
+
+    def __init__(self, homes: Sequence[Home]) -> None:
+        live = [home.path for home in homes if not home.is_kept]
+        # The mount point of a missing disk may still exist, empty: so `projects` has to exist if it did before.
+        self._folders = {path: projects if (projects := path / PROJECTS).is_dir() else path for path in live}
+
+    def missing(self) -> tuple[Path, ...]:
+        """The homes that do not exist now."""
+        return tuple(home for home, folder in self._folders.items() if not folder.is_dir())
+
+    def are_all(self, homes: Sequence[Path]) -> bool:
+        """Whether these are all of the homes."""
+        return len(homes) == len(self._folders)
 
 
 def _session_in_head(read_head: Callable[[Transcript], AgentHead]) -> Callable[[Transcript], SessionId | None]:

@@ -16,8 +16,7 @@ from threadline.model.places import Place
 from threadline.model.tables import Hit, Hits
 from threadline.model.text import count, format_duration
 from threadline.model.times import parse_timestamp, resolve_zone
-from threadline.search.deleted_prompts import DeletedPrompt, find_deleted_prompts
-from threadline.search.documents import DocumentReader, needs_reading
+from threadline.search.documents import DeletedPrompt, DocumentReader, find_deleted_prompts, needs_reading
 from threadline.search.match import Document, SearchTimeout, TimeBudget, matches, snippet
 from threadline.search.query import (
     Phrase,
