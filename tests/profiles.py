@@ -34,7 +34,7 @@ def share(values: Iterable[T], count: int, start: int = 0) -> list[T]:
 
 
 def every(step: int, values: Iterable[T]) -> list[T]:
-    """Return all values, but in the `quick` profile only every so manyth."""
+    """Return all values, but in the `quick` profile only every `step`-th."""
     return list(values)[:: step if is_quick_run() else 1]
 
 

@@ -54,13 +54,27 @@ _BATCH_FILES = 200
 
 
 def map_transcripts(
-    function: Callable[[Source], Result], transcripts: Iterable[Source], *, jobs: int | None = None
+    function: Callable[[Source], Result],
+    transcripts: Iterable[Source],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[Source, Result]]:
     """The function's result for every transcript, in no particular order.
 
     `jobs` is the number of processes, including this one. By default it is the number of processors, or 1 if there is
-    little to read. Where processes cannot be forked, this one does everything.
+    little to read. Where processes cannot be forked, this one does everything. `progress` is called with the size of
+    each transcript whose result is ready.
     """
+    for transcript, result in _map_transcripts(function, transcripts, jobs):
+        if progress is not None:
+            progress(transcript.size)
+        yield transcript, result
+
+
+def _map_transcripts(
+    function: Callable[[Source], Result], transcripts: Iterable[Source], jobs: int | None
+) -> Iterator[tuple[Source, Result]]:
     # The largest first, so that no process is left alone with it at the end.
     waiting = sorted(transcripts, key=lambda transcript: -transcript.size)
     batches = list(_batches(waiting))

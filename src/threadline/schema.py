@@ -116,9 +116,9 @@ def json_schema(kind: str | None = None) -> dict[str, Any]:
         BadQuery: no kind has that name.
     """
     definitions = _JsonSchema()
-    chosen = find_kind(kind) if kind is not None else None
-    root = definitions.root(chosen)
-    title = chosen.name if chosen is not None else "Claude Code transcript line"
+    root_kind = find_kind(kind) if kind is not None else None
+    root = definitions.root(root_kind)
+    title = root_kind.name if root_kind is not None else "Claude Code transcript line"
     return {
         "$schema": _DIALECT,
         "title": title,
@@ -190,8 +190,8 @@ class _JsonSchema:
         """Return the schema of a kind, or of any line together with the definitions of all kinds."""
         if kind is not None:
             return self._schema(inspect.type_info(kind.type))
-        for every in schema_kinds():
-            self._define(every.definition, every.type)
+        for other in schema_kinds():
+            self._define(other.definition, other.type)
         results = {tool: self._schema(inspect.type_info(result)) for tool, result in TOOL_RESULTS.items()}
         self.defs[_TOOL_RESULTS] = {"description": _TOOL_RESULTS_TITLE, "type": "object", "properties": results}
         return self._union_reference("Entry")
@@ -334,8 +334,8 @@ class _TypeScript:
             self._declare(kind)
             return
         self._union_type("Entry")
-        for every in schema_kinds():
-            self._declare(every)
+        for other in schema_kinds():
+            self._declare(other)
         lines = [
             f"  {_property(tool)}: {self._type(inspect.type_info(result))};" for tool, result in TOOL_RESULTS.items()
         ]

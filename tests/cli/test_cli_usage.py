@@ -589,7 +589,7 @@ def test_loads_only_what_is_used(tmp_path: Path) -> None:
         "concurrent.futures",
         "multiprocessing",
         "threadline.load",
-        "threadline.reports.branches",
+        "threadline.reports.session_keys",
     }
     assert not {name for name in loaded if name.startswith("threadline.cli.usage_")}
 

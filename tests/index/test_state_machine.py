@@ -412,15 +412,15 @@ def _fields(struct: Any) -> list[Any]:
     return [(name, getattr(struct, name)) for name in struct.__struct_fields__]
 
 
-def _charges(archive: threadline.archive.Archive) -> list[Any]:
+def _charges(archive: threadline.Archive) -> list[Any]:
     return sorted(map(charge_fields, archive.ledger()), key=repr)
 
 
-def _sums(archive: threadline.archive.Archive, *names: str) -> Any:
+def _sums(archive: threadline.Archive, *names: str) -> Any:
     return sorted(archive.ledger().by(*names), key=repr)
 
 
-ANSWERS: dict[str, Callable[[threadline.archive.Archive], Any]] = {
+ANSWERS: dict[str, Callable[[threadline.Archive], Any]] = {
     "sessions": lambda archive: [
         replace(session, title=storable_text(session.title)) for session in archive.sessions().sessions
     ],

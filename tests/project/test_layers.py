@@ -6,10 +6,13 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from grimp import ImportGraph
 from tests.source_trees import SOURCE, source_nodes
+from tools.import_contracts import PrivateModulesContract
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,11 +37,34 @@ def test_every_package_has_a_layer() -> None:
     assert sorted(named) == sorted(top_level_names())
 
 
+@cache
+def _private_modules() -> PrivateModulesContract:
+    (options,) = [contract for contract in _contracts() if contract["type"] == PrivateModulesContract.type_name]
+    return PrivateModulesContract(options["name"], {}, options)
+
+
+def _is_kept(importer: str, imported: str) -> bool:
+    """Whether an import is allowed."""
+    graph = ImportGraph()
+    graph.add_import(importer=importer, imported=imported)
+    return _private_modules().check(graph, verbose=False).kept
+
+
 def test_modules_of_every_package_are_private() -> None:
-    """A contract prevents imports of another package's modules. Only `model` is open."""
-    protected = {name for contract in _contracts() for name in contract.get("protected_modules", ())}
-    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")} - {"model"}
-    assert protected == {f"threadline.{name}.*" for name in (*packages, "render.html")}
+    """The import-linter contract prevents imports of another package's modules. Only `model` is open."""
+    packages = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
+    for package, other in zip(packages, [*packages[1:], packages[0]], strict=True):
+        module = f"threadline.{package}.module"
+        for importer in (f"threadline.{other}", f"threadline.{other}.module", "threadline.load", "threadline"):
+            assert _is_kept(importer, f"threadline.{package}"), package
+            assert _is_kept(importer, module) == (package == "model"), package
+            assert _is_kept(importer, f"{module}.inner") == (package == "model"), package
+        assert _is_kept(f"threadline.{package}", module)
+        assert _is_kept(f"{module}.inner", module)
+    assert _is_kept("threadline.cli.main", "threadline.render.html")
+    assert _is_kept("threadline.render.text", "threadline.render.html.page")
+    assert not _is_kept("threadline.cli.main", "threadline.render.html.page")
+    assert not _is_kept("threadline.find_more", "threadline.find.homes")
 
 
 def test_every_package_is_in_the_architecture_page() -> None:

@@ -12,42 +12,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.archive.archive import (
-    AUTO_REFRESH_BYTES,
-    Archive,
-    HomePresence,
-    ProgressBar,
-    ProgressDisplay,
-    is_keep_ignored,
-    open,  # noqa: A004 - as `threadline.open`
-    purge_caches,
-)
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from threadline.archive.archive import (
+        AUTO_REFRESH_BYTES,
+        Archive,
+        HomePresence,
+        ProgressBar,
+        ProgressDisplay,
+        is_keep_ignored,
+        open,  # noqa: A004 - as `threadline.open`
+        purge_caches,
+    )
     from threadline.archive.entries import EntryStream
     from threadline.archive.insight_preparation import InsightPreparation
     from threadline.archive.session_sums import SharedSpending, SpendingBySession, UnlistedSpending
 
-__all__ = [
-    "AUTO_REFRESH_BYTES",
-    "Archive",
-    "EntryStream",
-    "HomePresence",
-    "InsightPreparation",
-    "ProgressBar",
-    "ProgressDisplay",
-    "SharedSpending",
-    "SpendingBySession",
-    "UnlistedSpending",
-    "is_keep_ignored",
-    "open",
-    "purge_caches",
-]
-
 __getattr__ = lazy_exports(
     __name__,
     {
+        "archive": [
+            "AUTO_REFRESH_BYTES",
+            "Archive",
+            "HomePresence",
+            "ProgressBar",
+            "ProgressDisplay",
+            "is_keep_ignored",
+            "open",
+            "purge_caches",
+        ],
         "entries": ["EntryStream"],
         "insight_preparation": ["InsightPreparation"],
         "session_sums": ["SharedSpending", "SpendingBySession", "UnlistedSpending"],

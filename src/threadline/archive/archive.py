@@ -736,8 +736,8 @@ class Archive:
         from threadline.model.insight.waste import DETECTOR_NAMES, WasteList
 
         names = parse_names("detectors", detectors, DETECTOR_NAMES)
-        facts = self.waste_context(name, prices=prices)
-        return WasteList(find_waste(facts, limits, names), facts.attribution.amount)
+        context = self.waste_context(name, prices=prices)
+        return WasteList(find_waste(context, limits, names), context.attribution.amount)
 
     def waste_context(self, name: str | Session, *, prices: Rates | None = None) -> WasteContext:
         """The charges of a session and what they were caused by, for several questions about them.
@@ -752,15 +752,15 @@ class Archive:
         from threadline.insight import WasteContext
         from threadline.load import session_ledger
 
-        whole = self.session(name) if isinstance(name, str) else name
-        project = next(iter(whole.cwds), None)
-        path = whole.path
+        session = self.session(name) if isinstance(name, str) else name
+        project = next(iter(session.cwds), None)
+        path = session.path
         if path is not None and self.has_path(path):
-            whole = self.with_copies(whole) if whole.sharing is None else whole
+            session = self.with_copies(session) if session.sharing is None else session
             main = transcript_at(path, homes=Homes(self.homes))
-            names = {(known.home, known.folder): known.name for home in self.found for known in home.projects}
-            project = names.get((main.home, main.folder), project)
-        return WasteContext(whole, session_ledger(whole, prices), project)
+            known = (home.project_of(main) for home in self.found if home.home == main.home)
+            project = next((match.name for match in known if match is not None), project)
+        return WasteContext(session, session_ledger(session, prices), project)
 
     @named_keywords
     def causes(
@@ -843,7 +843,7 @@ class Archive:
         limits = limits or STORED_LIMITS
         has_prices = prices is None or prices.digest == shipped_digest()
         if index is not None and has_prices and limits.large_output >= STORED_LIMITS.large_output:
-            insights = StoredInsights(
+            selected = StoredInsights(
                 index,
                 selection,
                 find_sessions=self._session_files,
@@ -851,12 +851,11 @@ class Archive:
                 jobs=self._jobs,
                 homes=self.homes,
             )
-            return index, insights.stored, insights.computed
+            return index, selected.stored, selected.computed
         ledger = self._whole_ledger(prices, calls=False)
         sessions = list(select_sessions(self._session_files(), ledger, selection))
-        computed: list[SessionInsight] = []
         with self._progress("Attributing costs", sum(session.main.size for session in sessions)) as advance:
-            for session, insight in read_insights(
+            insights = read_insights(
                 sessions,
                 charges_in_memory(ledger),
                 ledger.rates,
@@ -864,10 +863,9 @@ class Archive:
                 limits=limits,
                 homes=self.homes,
                 jobs=self._jobs,
-            ):
-                computed.append(insight)
-                advance(session.main.size)
-        return None, (), computed
+                progress=advance,
+            )
+            return None, (), [insight for _, insight in insights]
 
     def _session_files(self) -> Iterator[SessionFiles]:
         """The transcripts of each session."""

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from threadline.account import ChargeFilter
 from threadline.find import SessionOwners, drop_shared_transcripts, transcript_at
-from threadline.model.homes import Found, Home, Transcript
+from threadline.model.homes import Found, Home, ProjectNames, Transcript
 from threadline.model.insight.waste import WasteLimits
 from threadline.model.places import SessionId
 
@@ -67,7 +67,7 @@ NO_FILTER = CostFilter()
 def group_by_session(found: Iterable[Found], named: Callable[[Transcript], SessionId | None]) -> Iterator[SessionFiles]:
     """Yield the transcripts of each session. `named` returns the session that an agent's entries name."""
     homes = list(drop_shared_transcripts(found))
-    names = {(project.home, project.folder): project.name for home in homes for project in home.projects}
+    projects = ProjectNames(homes)
     transcripts = [transcript for home in homes for transcript in home.transcripts]
     owners = SessionOwners(transcripts, named)
     groups: dict[str, list[Transcript]] = {}
@@ -77,7 +77,7 @@ def group_by_session(found: Iterable[Found], named: Callable[[Transcript], Sessi
     for main, *parts in groups.values():
         size = sum(part.size for part in parts)
         paths = frozenset(str(part.path) for part in parts)
-        yield SessionFiles(replace(main, size=size), paths, names.get((main.home, main.folder), main.folder))
+        yield SessionFiles(replace(main, size=size), paths, projects.of(main))
 
 
 def select_sessions(sessions: Iterable[SessionFiles], ledger: Ledger, selection: CostFilter) -> Iterator[SessionFiles]:
@@ -86,7 +86,8 @@ def select_sessions(sessions: Iterable[SessionFiles], ledger: Ledger, selection:
     return (session for session in sessions if not selected.isdisjoint(session.transcripts))
 
 
-_STORE_SECONDS = 2.0  # seconds: how much work is lost if it is interrupted
+STORE_SECONDS = 2.0
+"""How often results are stored, in seconds: as much work is lost if it is interrupted."""
 
 
 class StoredInsights:
@@ -128,7 +129,7 @@ class StoredInsights:
         started = monotonic()
         for session, insight in self._read(sessions, NO_FILTER):
             batch.append(NewInsight(str(session.main.path), session.transcripts, insight))
-            if monotonic() - started > _STORE_SECONDS:
+            if monotonic() - started > STORE_SECONDS:
                 if not self._index.store_insights(batch, self._generation):
                     return False
                 batch, started = [], monotonic()
@@ -142,16 +143,15 @@ class StoredInsights:
         from threadline.account import shipped_rates
 
         with self._display(sum(session.main.size for session in sessions)) as advance:
-            for session, insight in read_insights(
+            yield from read_insights(
                 sessions,
                 self._index.owned_charges,
                 shipped_rates(),
                 selection=selection,
                 homes=self._homes,
                 jobs=self._jobs,
-            ):
-                yield session, insight
-                advance(session.main.size)
+                progress=advance,
+            )
 
 
 def _with_any(sessions: Iterable[SessionFiles], transcripts: frozenset[str]) -> list[SessionFiles]:
@@ -185,6 +185,7 @@ def read_insights(
     limits: WasteLimits = STORED_LIMITS,
     homes: Sequence[Home] = (),
     jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[SessionFiles, SessionInsight]]:
     """Read sessions, and attribute their selected charges; in several processes if there is much to read."""
     from threadline.parallel import map_transcripts, relaxed_gc
@@ -199,9 +200,10 @@ def read_insights(
         limits=limits,
         homes=homes,
     )
+    mains = [session.main for session in sessions]
     with relaxed_gc():
-        for transcript, insight in map_transcripts(function, [session.main for session in sessions], jobs=jobs):
-            yield by_path[str(transcript.path)], insight
+        for main, insight in map_transcripts(function, mains, jobs=jobs, progress=progress):
+            yield by_path[str(main.path)], insight
 
 
 def _read_session(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from threadline.archive.insight import SessionFiles
+from threadline.archive.insight import STORE_SECONDS, SessionFiles
 from threadline.errors import Error
 from threadline.insight import OutcomeFacts, OutcomeReport, session_outcomes
 from threadline.load import read
@@ -42,15 +42,11 @@ def read_outcomes(
     by_path = {str(session.main.path): session for session in sessions}
     facts = OutcomeFacts()
     mains = [session.main for session in by_path.values()]
-    for transcript, own in map_transcripts(partial(_read_session, by_path, homes), mains, jobs=jobs):
+    for _, own in map_transcripts(partial(_read_session, by_path, homes), mains, jobs=jobs, progress=advance):
         facts.outcomes += own.outcomes
         facts.changes += own.changes
         facts.messages |= own.messages
-        advance(transcript.size)
     return facts
-
-
-_STORE_SECONDS = 2.0  # seconds: how much work is lost if it is interrupted
 
 
 def store_outcomes(
@@ -61,10 +57,9 @@ def store_outcomes(
     unstored: list[TranscriptOutcomes] = []
     generation, started = index.generation, monotonic()
     with relaxed_gc():
-        for transcript, outcomes in map_transcripts(index.outcome_reader, transcripts, jobs=jobs):
+        for _, outcomes in map_transcripts(index.outcome_reader, transcripts, jobs=jobs, progress=advance):
             batch.append(outcomes)
-            advance(transcript.size)
-            if monotonic() - started > _STORE_SECONDS:
+            if monotonic() - started > STORE_SECONDS:
                 unstored += [] if index.store_outcomes(batch, generation) else batch
                 batch, started = [], monotonic()
     if batch and not index.store_outcomes(batch, generation):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from threadline.find import SessionOwners, drop_shared_transcripts, session_of_path
-from threadline.model.homes import Found, Transcript, TranscriptKind
+from threadline.model.homes import Found, ProjectNames, Transcript, TranscriptKind
 from threadline.model.ledger import NONE, Sum
 from threadline.model.places import SessionId
 
@@ -99,7 +99,7 @@ def build_spending(
     With `mains`, only what these main transcripts and their agents spent is summed.
     """
     homes = list(drop_shared_transcripts(found))
-    names = {(project.home, project.folder): project.name for home in homes for project in home.projects}
+    names = ProjectNames(homes)
     all_transcripts = {str(transcript.path): transcript for home in homes for transcript in home.transcripts}
     owners = SessionOwners(all_transcripts.values(), named)
     transcripts = all_transcripts
@@ -122,7 +122,7 @@ def build_spending(
         if main is not None:
             by_main.setdefault(main.path, []).append(row)
             parts.setdefault(main.path, []).append(transcript.path)
-            projects[main.path] = names.get((main.home, main.folder), main.folder)
+            projects[main.path] = names.of(main)
         else:
             unowned.append((row.keys["session"], transcript, row))
     return SpendingBySession(
@@ -132,7 +132,7 @@ def build_spending(
         unowned=tuple(
             UnlistedSpending(
                 session=SessionId(session) if session != NONE else None,
-                project=names.get((transcript.home, transcript.folder), transcript.folder),
+                project=names.of(transcript),
                 reason=_NO_TRANSCRIPT if transcript.kind is TranscriptKind.OTHER else _NO_SESSION,
                 transcripts=(transcript.path,),
                 total=spent,

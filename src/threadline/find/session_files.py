@@ -33,7 +33,7 @@ from threadline.find.listing import (
     list_project_folders,
 )
 from threadline.home_files import real_projects_dir
-from threadline.model.homes import NO_HOMES, Found, Home, Homes, Transcript, TranscriptKind
+from threadline.model.homes import NO_HOMES, Found, Home, Homes, ProjectNames, Transcript, TranscriptKind
 from threadline.model.places import AgentId, SessionId, is_uuid
 
 _PROJECT_DEPTH = 1
@@ -83,13 +83,12 @@ class TranscriptProjects:
 
     def __init__(self, found: Iterable[Found], named: Callable[[Transcript], SessionId | None]) -> None:
         homes = list(found)
-        self._names = {(project.home, project.folder): project.name for home in homes for project in home.projects}
+        self._names = ProjectNames(homes)
         self._owners = SessionOwners((transcript for home in homes for transcript in home.transcripts), named)
 
     def name_of(self, transcript: Transcript) -> str:
         """Return the name of a transcript's project."""
-        main = self._owners.main_of(transcript) or transcript
-        return self._names.get((main.home, main.folder), main.folder)
+        return self._names.of(self._owners.main_of(transcript) or transcript)
 
 
 def _live_first(transcript: Transcript) -> tuple[bool, str]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from threadline.account import Ledger
-from threadline.insight.request_costs import SessionRequests
+from threadline.insight.request_costs import SessionRequests, starting_turns
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call
 from threadline.model.context import ContextCategory
@@ -134,10 +134,7 @@ class _Causes:
             for turn in session.main.turns
             for entry in turn.entries
         }
-        started = {call.id: call.turn for call in session.calls}
-        self._agent_turns = {
-            agent.id: started.get(agent.link.call) if agent.link.call is not None else None for agent in session.agents
-        }
+        self._agent_turns = starting_turns(session)
 
     def rows(self) -> Iterable[CostCause]:
         for cause in self._causes.values():

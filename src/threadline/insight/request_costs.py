@@ -77,10 +77,10 @@ _MILLION = Decimal(1_000_000)
 
 def split_request_costs(session: Session, requests: SessionRequests) -> Iterator[RequestCost]:
     """Yield what each request with a price cost: the main agent's requests in order, then each other agent's."""
-    turns = _turns_of_agents(session)
+    turns = starting_turns(session)
     for agent in (session.main, *session.agents):
         sent, charges = requests.of_agent(agent.id), requests.charges(agent.id)
-        breaks = {each.request: each for each in find_cache_breaks(agent, sent)} if charges else {}
+        breaks = {broken.request: broken for broken in find_cache_breaks(agent, sent)} if charges else {}
         for request in sent:
             if paid := charges.get(request.window.number):
                 turn = request.window.turn if agent.id is None else turns.get(agent.id)
@@ -131,17 +131,8 @@ def price_of_rewrite(charge: Charge, tokens: int) -> Decimal:
     return EXACT.divide(total, _MILLION)
 
 
-def _turns_of_agents(session: Session) -> dict[AgentId, int | None]:
-    """The turn of the main agent in which each agent was started, directly or by another agent."""
-    calls = {call.id: call for call in session.calls}
-    starters = {agent.id: calls.get(agent.link.call) for agent in session.agents if agent.link.call is not None}
-    turns: dict[AgentId, int | None] = {}
-    for agent in session.agents:
-        call = starters.get(agent.id)
-        for _ in session.agents:  # as deep as agents can be nested
-            if call is None or call.agent is None:
-                break
-            call = starters.get(call.agent)
-        if agent.id is not None:
-            turns[agent.id] = call.turn if call is not None else None
-    return turns
+def starting_turns(session: Session) -> dict[AgentId | None, int | None]:
+    """The session's turn in which each agent was started, directly or by another agent; None if it is not known."""
+    # The turn of an agent's own call is the one in which that agent was started.
+    turns = {call.id: call.turn for call in session.calls}
+    return {agent.id: turns.get(agent.link.call) if agent.link.call is not None else None for agent in session.agents}

@@ -38,5 +38,5 @@ def read_insight(
     except Error:
         agent, _ = assemble_agents((), [], [])
         session = Session(id=None, path=main, main=agent)
-    facts = WasteContext(session, ledger, project)
-    return SessionInsight(facts.attribution, tuple(find_waste(facts, limits)))
+    context = WasteContext(session, ledger, project)
+    return SessionInsight(context.attribution, tuple(find_waste(context, limits)))

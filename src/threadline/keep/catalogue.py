@@ -381,7 +381,7 @@ class Catalogue:
         return {
             hash_
             for hash_, location in located.items()
-            if any(each.pack.name not in packs for each in (location, *self._duplicates.get(hash_, ())))
+            if any(copy.pack.name not in packs for copy in (location, *self._duplicates.get(hash_, ())))
         }
 
     def live_pieces(self) -> set[str]:

@@ -40,11 +40,7 @@ class ForgetResult(Struct, frozen=True):
 
 
 def forget_session(
-    catalogue: Catalogue,
-    machine: Machine,
-    session: str,
-    files: Iterable[Version],
-    reason: str,
+    catalogue: Catalogue, machine: Machine, session: str, files: Iterable[Version], reason: str
 ) -> ForgetResult:
     """Remove a session: these files in every version, and every file with its id in the path.
 
@@ -64,22 +60,13 @@ def forget_session(
         versions = [version for version in catalogue.all_versions() if forgotten.has(version.path)]
         if not versions:
             raise NotFound(f"The keep has no files of {session!r}. `threadline keep list` shows what it has.")
-        moment = format_timestamp(datetime.now(UTC))
-        # The row is written first: if the process is killed while packs are rewritten, the next run continues.
-        run = catalogue.next_run(machine.id, machine.label, moment)
-        catalogue.add_run(*store.put_run([run, row, EndRow(moment, 0, 0)]))
-        result = purge_forgotten(catalogue, machine)
-        catalogue.save_complete_cache()
+        result = _forget_rows(catalogue, machine, [row])
     freed = result.bytes_before - result.bytes_after
-    count = len({version.key for version in versions})
-    return ForgetResult(session, reason, count, len(versions), freed, result.problems)
+    file_count = len({version.key for version in versions})
+    return ForgetResult(session, reason, file_count, len(versions), freed, result.problems)
 
 
-def accept_forgotten(
-    catalogue: Catalogue,
-    machine: Machine,
-    rows: Sequence[ForgetRow],
-) -> RepackResult:
+def accept_forgotten(catalogue: Catalogue, machine: Machine, rows: Sequence[ForgetRow]) -> RepackResult:
     """Forget here what other keeps have forgotten: some of `Catalogue.pending`. The catalogue must not trust the cache.
 
     Raises:
@@ -90,11 +77,19 @@ def accept_forgotten(
     store.require_key()
     with store.removing(machine.id):
         catalogue.refresh()
-        moment = format_timestamp(datetime.now(UTC))
-        run = catalogue.next_run(machine.id, machine.label, moment)
-        catalogue.add_run(*store.put_run([run, *rows, EndRow(moment, 0, 0)]))
-        result = purge_forgotten(catalogue, machine)
-        catalogue.save_complete_cache()
+        return _forget_rows(catalogue, machine, rows)
+
+
+def _forget_rows(catalogue: Catalogue, machine: Machine, rows: Sequence[ForgetRow]) -> RepackResult:
+    """Write what is forgotten to a manifest, then remove the bytes.
+
+    The manifest comes first: if the process is killed while packs are rewritten, the next run continues.
+    """
+    moment = format_timestamp(datetime.now(UTC))
+    run = catalogue.next_run(machine.id, machine.label, moment)
+    catalogue.add_run(*catalogue.store.put_run([run, *rows, EndRow(moment, 0, 0)]))
+    result = purge_forgotten(catalogue, machine)
+    catalogue.save_complete_cache()
     return result
 
 

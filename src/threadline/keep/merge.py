@@ -74,8 +74,8 @@ def merge_keeps(
     """
     store = catalogue.store
     repaired = repair.repair_keep_info(store, machine, others)
-    for each in (store, *others):
-        each.require_key()
+    for keep in (store, *others):
+        keep.require_key()
     merger = _Merger(catalogue, machine, progress or (lambda _done: None), even_damaged=even_damaged)
     merger.repaired += repaired
     if planned is not None:

@@ -431,7 +431,11 @@ def list_differences(catalogue: Catalogue, machine: str, after: int, until: int)
         name = session if session is not None and (home, session) in listed else path
         groups[home, name].append((change, path, size))
     differences = [_make_difference(catalogue, machine, home, name, files) for (home, name), files in groups.items()]
-    return sorted(differences, key=lambda each: (_CHANGE_ORDER.index(each.change), each.session is None, each.path))
+    return sorted(differences, key=_difference_key)
+
+
+def _difference_key(difference: Difference) -> tuple[int, bool, str]:
+    return _CHANGE_ORDER.index(difference.change), difference.session is None, difference.path
 
 
 def _make_difference(

@@ -49,7 +49,7 @@ from threadline.lake.bronze import (
     read_batches,
     read_lake,
 )
-from threadline.model.homes import Found, Transcript
+from threadline.model.homes import Found, ProjectNames, Transcript
 from threadline.model.text import is_utf8
 from threadline.parse import named_session
 from threadline.redact import Level, Settings
@@ -432,7 +432,7 @@ def _local_sessions(found: Iterable[Found], machine: Machine, problems: list[str
     homes = list(drop_shared_transcripts(found))
     problems += [f"{problem.place}: {problem.message}" for home in homes for problem in home.problems]
     transcripts = [transcript for home in homes for transcript in home.transcripts]
-    projects = {(home.home, project.folder): project.name for home in homes for project in home.projects}
+    projects = ProjectNames(homes)
     owners = SessionOwners(transcripts, lambda agent: named_session(agent.path))
     groups: dict[tuple[str, str, str], list[Transcript]] = {}
     for transcript in transcripts:
@@ -442,7 +442,7 @@ def _local_sessions(found: Iterable[Found], machine: Machine, problems: list[str
         group.insert(0 if transcript.is_main else len(group), transcript)
     for (home, folder, session), members in sorted(groups.items()):
         source = make_id(machine.id, home, folder, session)
-        project = projects.get((members[0].home, folder), folder)
+        project = projects.of(members[0])
         files = [file for transcript in members for file in _files_of(transcript, source, project)]
         yield _LocalSession(source, escape_path(session), escape_path(project), tuple(files))
 

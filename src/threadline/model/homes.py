@@ -288,6 +288,17 @@ class Found(Struct, frozen=True):
         return next((project for project in self.projects if project.folder == transcript.folder), None)
 
 
+class ProjectNames:
+    """The names of the projects of homes, by the folder of a transcript."""
+
+    def __init__(self, found: Iterable[Found]) -> None:
+        self._names = {(project.home, project.folder): project.name for home in found for project in home.projects}
+
+    def of(self, transcript: Transcript) -> str:
+        """The name of the project in a transcript's folder, or else of the folder."""
+        return self._names.get((transcript.home, transcript.folder), transcript.folder)
+
+
 class TranscriptFingerprint(Struct, frozen=True, array_like=True, gc=False):
     """Identifies the state of a transcript when it was last read.
 

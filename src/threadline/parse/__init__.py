@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     )
     from threadline.parse.side_files import SIDE_SHAPES, read_side_file, read_task, read_todos
     from threadline.parse.side_values import (
-        decode_fitting,
+        decode_content,
         decode_side_value,
         read_agent_meta,
         read_side_bytes,
@@ -101,7 +101,7 @@ __getattr__ = lazy_exports(
         ],
         "side_files": ["SIDE_SHAPES", "read_side_file", "read_task", "read_todos"],
         "side_values": [
-            "decode_fitting",
+            "decode_content",
             "decode_side_value",
             "read_agent_meta",
             "read_side_bytes",

@@ -48,27 +48,25 @@ def read_side_bytes(path: Path, home: Path) -> bytes:
 
 
 def read_side_content(path: Path, home: Path, shape: type[Content]) -> Content | None:
-    """Read the object in a side file of a home; None if it is missing or unreadable, or something else.
-
-    Most files fit their type, and are decoded at once. Only others are read leniently: that needs tables of the type,
-    which take longer to build than such a file to read.
-    """
+    """Read the object in a side file of a home; None if it is missing or unreadable, or something else."""
     try:
         data = read_side_bytes(path, home)
     except Error:
         return None
-    content = decode_fitting(data, shape)
-    if content is None:
-        content = decode_side_value(data, shape, Place(str(path), 1)).content
-    return content if isinstance(content, shape) else None
+    return decode_content(data, shape, Place(str(path), 1))[0]
 
 
-def decode_fitting(data: bytes, shape: type[Content]) -> Content | None:
-    """Decode an object that fits its type at once; None if it does not."""
+def decode_content(data: bytes, shape: type[Content], place: Place) -> tuple[Content | None, tuple[Problem, ...]]:
+    """Decode an object leniently, with its problems; None if it is something else.
+
+    Most objects fit their type, and are decoded at once. The lenient decoder needs tables of the type, which take
+    longer to build than a side file to read.
+    """
     decoder: msgspec.json.Decoder[Content] = _decoder(shape)
     with suppress(*DECODE_ERRORS):
-        return decoder.decode(data)
-    return None
+        return decoder.decode(data), ()
+    reading = decode_side_value(data, shape, place)
+    return reading.content if isinstance(reading.content, shape) else None, reading.problems
 
 
 @cache

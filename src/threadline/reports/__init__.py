@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.reports.branches import thread_key
     from threadline.reports.ccusage import ccusage_blocks, ccusage_report
     from threadline.reports.doctor import Examination, UnlistedCount, count_unlisted, examine_homes
     from threadline.reports.failures import (
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     )
     from threadline.reports.reconciliation import reconcile, reconciliation_record, reported_session_record
     from threadline.reports.secrets import Exposure, ScanResult, SecretFilter, files_to_scan, scan_files
+    from threadline.reports.session_keys import thread_key, turn_key
     from threadline.reports.statusline import (
         RecentUsage,
         SessionRef,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
         read_recent_usage,
         resolve_session,
     )
-    from threadline.reports.turns import turn_key
     from threadline.reports.usage import (
         UsageReport,
         add_session_key,
@@ -68,7 +67,6 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
-        "branches": ["thread_key"],
         "ccusage": ["ccusage_blocks", "ccusage_report"],
         "doctor": ["Examination", "UnlistedCount", "count_unlisted", "examine_homes"],
         "failures": ["FAILURES", "Failure", "FailureFilter", "FailureList", "find_failures", "session_failures"],
@@ -88,6 +86,7 @@ __getattr__ = lazy_exports(
         ],
         "reconciliation": ["reconcile", "reconciliation_record", "reported_session_record"],
         "secrets": ["Exposure", "ScanResult", "SecretFilter", "files_to_scan", "scan_files"],
+        "session_keys": ["thread_key", "turn_key"],
         "statusline": [
             "RecentUsage",
             "SessionRef",
@@ -96,7 +95,6 @@ __getattr__ = lazy_exports(
             "read_recent_usage",
             "resolve_session",
         ],
-        "turns": ["turn_key"],
         "usage": [
             "UsageReport",
             "add_session_key",

@@ -157,10 +157,8 @@ def examine_all(
     for problem in problems:
         findings.add_problem(problem)
     parts = [findings.examination()]
-    for transcript, part in map_transcripts(partial(examine_transcript, check=check), transcripts, jobs=jobs):
-        parts.append(part)
-        if progress is not None:
-            progress(transcript.size)
+    examine = partial(examine_transcript, check=check)
+    parts += (part for _, part in map_transcripts(examine, transcripts, jobs=jobs, progress=progress))
     parts += [_examine_side_file(side) for side in side_files]
     return _merge_examinations(parts)
 

@@ -161,20 +161,10 @@ def find_failures(
     progress: Callable[[int], None] | None = None,
 ) -> list[Failure]:
     """Return the failures in these transcripts, oldest first, each once. Uses all cores if that pays."""
-    read: list[tuple[Transcript, TranscriptFailures]] = []
-    for transcript, failures in map_transcripts(
-        partial(transcript_failures, summarize=summarize), transcripts, jobs=jobs
-    ):
-        read.append((transcript, failures))
-        if progress is not None:
-            progress(transcript.size)
-    return _merge_failures(read)
-
-
-def _merge_failures(read: Iterable[tuple[Transcript, TranscriptFailures]]) -> list[Failure]:
-    """Merge the failures of many transcripts. What was copied belongs to the original."""
-    first = datetime.min.replace(tzinfo=UTC)
-    ordered = sorted(read, key=lambda pair: (pair[1].last or first, str(pair[0].path)))
+    read = map_transcripts(partial(transcript_failures, summarize=summarize), transcripts, jobs=jobs, progress=progress)
+    earliest = datetime.min.replace(tzinfo=UTC)
+    # Originals first, so that a copy never replaces one.
+    ordered = sorted(read, key=lambda pair: (pair[1].last or earliest, str(pair[0].path)))
     return sort_and_dedupe(failure for _, failures in ordered for failure in failures.failures)
 
 

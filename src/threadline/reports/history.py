@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import heappop, heappush, merge
 from itertools import islice
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error, NotFound
@@ -24,7 +22,7 @@ from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.side_files import HistoryPrompt
 from threadline.model.tables import Columns, Table, struct_columns
 from threadline.model.text import count
-from threadline.parse import MAX_LINE_LENGTH, decode_side_value
+from threadline.parse import MAX_LINE_LENGTH, decode_content
 
 _HISTORY_FILE = "history.jsonl"
 _BLOCK = 256 * 1024
@@ -32,7 +30,6 @@ _MAX_REPR = 60
 # Sessions that run in parallel write rows a little out of order. This many are held back to sort them.
 _REORDER_WINDOW = 64
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_DECODER = msgspec.json.Decoder(HistoryPrompt)
 
 
 class TypedPrompt(Struct, frozen=True):
@@ -109,7 +106,7 @@ class PromptHistory(Table[TypedPrompt]):
     def prompts(self) -> Iterator[TypedPrompt]:
         """Yield the matching prompts, newest first, as they are read."""
         streams = [self._of_home(home.home.path) for home in self._found]
-        rows = merge(*streams, key=_sort_time, reverse=True) if len(streams) > 1 else _chain(streams)
+        rows = merge(*streams, key=_sort_time, reverse=True)
         return islice(filter(self._matches, rows), self._filter.limit)
 
     def _of_home(self, home: Path) -> Iterator[TypedPrompt]:
@@ -123,7 +120,8 @@ class PromptHistory(Table[TypedPrompt]):
 
     def _rows(self, home: Path, path: Path) -> Iterator[TypedPrompt]:
         for raw, offset in _lines_backwards(path):
-            prompt = self._decode(raw, Place(str(path), 0, offset, len(raw)))
+            prompt, defects = decode_content(raw, HistoryPrompt, Place(str(path), 0, offset, len(raw)))
+            self.problems += defects
             if prompt is None:
                 continue
             self.rows_read += 1
@@ -138,13 +136,6 @@ class PromptHistory(Table[TypedPrompt]):
                 home,
             )
 
-    def _decode(self, raw: bytes, place: Place) -> HistoryPrompt | None:
-        with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-            return _DECODER.decode(raw)
-        reading = decode_side_value(raw, HistoryPrompt, place)
-        self.problems += reading.problems
-        return reading.content if isinstance(reading.content, HistoryPrompt) else None
-
     def _matches(self, prompt: TypedPrompt) -> bool:
         filter_, when = self._filter, prompt.timestamp
         self.newest = max(self.newest or _NEVER, when) if when is not None else self.newest
@@ -158,11 +149,6 @@ class PromptHistory(Table[TypedPrompt]):
         for name, is_match in matches.items():
             self.match_counts[name] += is_match
         return all(matches.values())
-
-
-def _chain(streams: list[Iterator[TypedPrompt]]) -> Iterator[TypedPrompt]:
-    for stream in streams:
-        yield from stream
 
 
 def _sort_time(prompt: TypedPrompt) -> datetime:

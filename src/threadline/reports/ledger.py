@@ -65,9 +65,10 @@ def build_ledger(
         partial(read_sightings, calls=calls),
         [transcript for home in homes_found for transcript in home.transcripts],
         jobs=jobs,
+        progress=progress,
     )
     agents = AgentResults()
-    sightings = chain.from_iterable(_placed_sightings(read, homes_found, problems, agents, progress))
+    sightings = chain.from_iterable(_placed_sightings(read, homes_found, problems, agents))
     ledger = ledger_from_sightings(sightings, rates, problems, missing=agents, calls=calls)
     ledger.fill_agent_types(AgentTypes(homes_found).read)
     return ledger
@@ -78,7 +79,6 @@ def _placed_sightings(
     found: list[Found],
     problems: list[Problem],
     agents: AgentResults,
-    progress: Callable[[int], None] | None,
 ) -> Iterator[list[Sighting]]:
     projects = TranscriptProjects(found, lambda agent: named_session(agent.path))
     ranks = Homes(home.home for home in found).ranks()
@@ -90,8 +90,6 @@ def _placed_sightings(
         lines = LineNumbers(os.fspath(transcript.path))
         agents.add(sightings, transcript, project, lines)
         yield with_origin(sightings, transcript, project, lines, ranks.get(str(transcript.home.path), 0))
-        if progress is not None:
-            progress(transcript.size)
 
 
 class AgentTypes:

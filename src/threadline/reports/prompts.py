@@ -75,7 +75,7 @@ def find_prompts(
     """Return the prompts in main transcripts, each given with its project, newest first."""
     projects = dict(transcripts)
     prompts: list[SessionPrompt] = []
-    for transcript, own in map_transcripts(transcript_prompts, projects, jobs=jobs):
+    for transcript, own in map_transcripts(transcript_prompts, projects, jobs=jobs, progress=progress):
         prompts += (
             SessionPrompt(
                 prompt.timestamp,
@@ -88,6 +88,4 @@ def find_prompts(
             )
             for prompt in own
         )
-        if progress is not None:
-            progress(transcript.size)
     return sorted(prompts, key=lambda prompt: (prompt.timestamp or _NEVER, prompt.place), reverse=True)

@@ -94,7 +94,7 @@ def _read_transcripts(query: ReceiptQuery) -> _TranscriptLines:
 def _calls_per_message(ledger: Ledger, query: ReceiptQuery) -> Counter[str]:
     """Count the calls under the ids of these charges."""
     ids = {charge.message for charge in query.charges}
-    return Counter(message.message for message in ledger.of_messages(ids) if not message.part)
+    return Counter(charge.message for charge in ledger.of_messages(ids) if not charge.part)
 
 
 def _lines_of_charge(charge: Charge, read: _TranscriptLines, problems: list[Problem]) -> Iterator[Mention]:

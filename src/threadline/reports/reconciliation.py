@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from threadline.account import Ledger
 from threadline.find import drop_shared_transcripts
-from threadline.model.homes import Found, Transcript, TranscriptKind
+from threadline.model.homes import Found, ProjectNames, Transcript, TranscriptKind
 from threadline.model.ledger import (
     EXACT,
     Charge,
@@ -73,20 +73,17 @@ def reconcile(found: Iterable[Found], ledger: Ledger, jobs: int | None = None, *
 
 def _read_totals(found: list[Found], problems: list[Problem], jobs: int | None) -> dict[str, _SessionTotals]:
     """Return the totals of every session, from its most complete transcript, or the latest of those."""
-    projects = {
-        (found_home.home, project.folder): project.name for found_home in found for project in found_home.projects
-    }
+    projects = ProjectNames(found)
     totals: dict[str, _SessionTotals] = {}
-    mains = [found_home for home in found for found_home in home.transcripts if found_home.kind is TranscriptKind.MAIN]
+    mains = [transcript for home in found for transcript in home.transcripts if transcript.kind is TranscriptKind.MAIN]
     for transcript, read in map_transcripts(_read_cost_states, mains, jobs=jobs):
         problems += read.problems
-        project = projects.get((transcript.home, transcript.folder), transcript.folder)
         # A total of the whole session counts, if there is one.
         closed = tuple(state for state in read.states if state.source is ReportedSource.COST_STATE)
         for session, states in _split_by_session(closed or read.states, transcript).items():
-            found_home = _SessionTotals(states, project, (len(states), transcript.mtime_ns, str(transcript.path)))
-            if session not in totals or found_home.worth > totals[session].worth:
-                totals[session] = found_home
+            worth = (len(states), transcript.mtime_ns, str(transcript.path))
+            if session not in totals or worth > totals[session].worth:
+                totals[session] = _SessionTotals(states, projects.of(transcript), worth)
     return dict(sorted(totals.items()))
 
 

@@ -100,13 +100,9 @@ def scan_files(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[ScanResult]:
-    """Yield the result for each file as it is done. Uses all cores if that pays."""
-    for transcript, scanned in map_transcripts(
-        partial(scan_file, filter_=filter_ or SecretFilter()), transcripts, jobs=jobs
-    ):
-        if progress is not None:
-            progress(transcript.size)
-        yield scanned
+    """The result for each file as it is done. Uses all cores if that pays."""
+    scan = partial(scan_file, filter_=filter_ or SecretFilter())
+    return (result for _, result in map_transcripts(scan, transcripts, jobs=jobs, progress=progress))
 
 
 def scan_file(transcript: Transcript, *, filter_: SecretFilter) -> ScanResult:

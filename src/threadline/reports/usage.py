@@ -21,7 +21,7 @@ from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.text import count, format_tokens, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache
-from threadline.parse import decode_fitting, decode_side_value, read_side_bytes
+from threadline.parse import decode_content, read_side_bytes
 
 if TYPE_CHECKING:
     from threadline.model.budgets import BudgetUse
@@ -304,42 +304,30 @@ def find_deleted_days(
     `zone` is the time zone of the statistics. Transcripts are needed only if there are several homes, which may share
     some.
     """
-    named_homes = [(home_found, home_found.home.name) for home_found in found]
     days_of = {
-        home_found.home: [
+        home.home: [
             day
-            for cache, place in _read_stats_caches(home_found, problems)
-            for day in _reported_days(cache, place, name, problems)
+            for cache, place in _read_stats_caches(home, problems)
+            for day in _reported_days(cache, place, home.home.name, problems)
         ]
-        for home_found, name in named_homes
+        for home in found
     }
     if not any(days_of.values()):
         return
-    remaining = _remaining_by_day(ledger, list(dict.fromkeys(name for _, name in named_homes)), zone)
-    owner = {
-        str(transcript.path): name
-        for home_found, name in reversed(named_homes)
-        for transcript in home_found.transcripts
-    }
-    partial: list[tuple[ReportedDay, set[_HomeDay], Sum]] = []
-    for home_found, name in named_homes:
+    remaining = _remaining_by_day(ledger, list(dict.fromkeys(home.home.name for home in found)), zone)
+    owner = {str(transcript.path): home.home.name for home in reversed(found) for transcript in home.transcripts}
+    fewer: list[tuple[ReportedDay, set[_HomeDay], Sum]] = []
+    for home in found:
         # What another home shares through a link is charged to that home.
-        homes = {owner[str(transcript.path)] for transcript in home_found.transcripts} | {name}
-        for day in days_of[home_found.home]:
-            days = {(home, day.date) for home in homes if (home, day.date) in remaining}
-            if not days:
+        names = {owner[str(transcript.path)] for transcript in home.transcripts} | {home.home.name}
+        for day in days_of[home.home]:
+            keys = {(name, day.date) for name in names if (name, day.date) in remaining}
+            left = Sum.of(remaining[key] for key in keys)
+            if not keys:
                 yield day
-            else:
-                partial.append((day, days, Sum.of(remaining[key] for key in days)))
-    yield from _partly_deleted(
-        [
-            home_found
-            for home_found in partial
-            if home_found[0].total_tokens > _remaining_tokens(home_found[0], home_found[2])
-        ],
-        ledger,
-        zone,
-    )
+            elif day.total_tokens > _remaining_tokens(day, left):
+                fewer.append((day, keys, left))
+    yield from _partly_deleted(fewer, ledger, zone)
 
 
 def _remaining_by_day(ledger: Ledger, homes: Sequence[str], zone: tzinfo) -> dict[_HomeDay, Sum]:
@@ -355,13 +343,13 @@ def _remaining_tokens(day: ReportedDay, remaining: Sum) -> int:
 
 
 def _partly_deleted(
-    partial: list[tuple[ReportedDay, set[_HomeDay], Sum]], ledger: Ledger, zone: tzinfo
+    fewer_tokens: list[tuple[ReportedDay, set[_HomeDay], Sum]], ledger: Ledger, zone: tzinfo
 ) -> Iterator[ReportedDay]:
-    """Yield the days of which fewer tokens and fewer sessions are left than the statistics say.
+    """Yield those of these days, which have fewer tokens than the statistics say, that also have fewer sessions.
 
     Only one of the two may be fewer although nothing was deleted: see docs/reported-costs.md.
     """
-    home_days = {key for _day, keys, _sum in partial for key in keys}
+    home_days = {key for _day, keys, _sum in fewer_tokens for key in keys}
     if not home_days:
         return
     sessions: dict[_HomeDay, set[str]] = {}
@@ -369,7 +357,7 @@ def _partly_deleted(
         key = (row.keys["home"], row.keys["day"])
         if key in home_days:
             sessions.setdefault(key, set()).add(row.keys["session"])
-    for day, keys, remaining in partial:
+    for day, keys, remaining in fewer_tokens:
         number = len(set[str]().union(*(sessions.get(key, set()) for key in keys)))
         if day.sessions > number:
             tokens = _remaining_tokens(day, remaining)
@@ -387,13 +375,10 @@ def _read_stats_caches(found: Found, problems: list[Problem]) -> Iterator[tuple[
         except Error as error:
             problems.append(Problem(ProblemKind.UNREADABLE, place, str(error), recovered=False))
             continue
-        if (cache := decode_fitting(data, StatsCache)) is not None:
+        cache, defects = decode_content(data, StatsCache, place)
+        problems += defects
+        if cache is not None:
             yield cache, place
-            continue
-        reading = decode_side_value(data, StatsCache, place)
-        problems += reading.problems
-        if isinstance(reading.content, StatsCache):
-            yield reading.content, place
 
 
 def _reported_days(cache: StatsCache, place: Place, home: str, problems: list[Problem]) -> Iterator[ReportedDay]:

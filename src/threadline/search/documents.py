@@ -289,15 +289,18 @@ def _side_file_agent_type(transcript: str) -> str | None:
     return None
 
 
+# --- prompts of deleted sessions
+
+
 MAX_HISTORY_BYTES = 16 * 1024 * 1024
 """How many bytes of a home's history are searched, from its end."""
 
 _HISTORY = "history.jsonl"
 _DECODER = msgspec.json.Decoder(HistoryPrompt)
-_DELETED_PROMPTS_PLAIN_WORD = re.compile("[0-9A-Za-z]{2,}")
+_HISTORY_WORD = re.compile("[0-9A-Za-z]{2,}")
 # The first bytes (UTF-8) of characters that may match plain letters: letters with accents, and other forms of letters.
 # Dashes, arrows, emoji and Chinese are not among them.
-_DELETED_PROMPTS_FOLDING_LETTERS = re.compile(
+_FOLDING_BYTES = re.compile(
     rb"[\xc2-\xcd]|\xe1[\xb4-\xbf]|\xe2[\x82-\x84\x91-\x93\xb1]|\xea|\xef[\xac\xbc\xbd]|\xf0\x9d|\xf0\x9f[\x84-\x87]"
 )
 _FIRST_WORDS = 8
@@ -329,7 +332,7 @@ def find_deleted_prompts(index: Index, query: Query, *, bounded: bool = False) -
     Old versions did not store a session id. Such a prompt counts as deleted if no prompt in the index begins with the
     same words. Since that check takes a while, only a few of them are checked if `bounded`.
     """
-    required = list(_deleted_prompts_required_bytes(expand(query)))
+    required = list(_required_in_history(expand(query)))
     budget = TimeBudget()
     without_session = 0
     for home in index.home_paths():
@@ -402,7 +405,7 @@ class _HistoryRows:
 
 
 def _may_fold(lowered: bytes) -> bool:
-    return b"\\u" in lowered or (not lowered.isascii() and _DELETED_PROMPTS_FOLDING_LETTERS.search(lowered) is not None)
+    return b"\\u" in lowered or (not lowered.isascii() and _FOLDING_BYTES.search(lowered) is not None)
 
 
 def _load_history(index: Index, path: Path) -> _HistoryRows:
@@ -445,7 +448,7 @@ def _decode_row(raw: bytes, place: Place) -> HistoryPrompt | None:
     return content if isinstance(content, HistoryPrompt) else None
 
 
-def _deleted_prompts_required_bytes(query: Query) -> Iterator[tuple[bytes, ...]]:
+def _required_in_history(query: Query) -> Iterator[tuple[bytes, ...]]:
     """For each term that must hold, byte strings of which a row must contain at least one."""
     for term in query.of if isinstance(query, And) else (query,):
         literals = [_longest_literal(option) for option in (term.of if isinstance(term, Or) else (term,))]
@@ -459,5 +462,5 @@ def _longest_literal(query: Query) -> str:
     if isinstance(query, Phrase):
         words = [token for token in query.tokens if token.isascii()]
     elif isinstance(query, Regex) and (query.field is None or query.field in TEXT_FIELDS):
-        words = [word for literal in required_literals(query) for word in _DELETED_PROMPTS_PLAIN_WORD.findall(literal)]
+        words = [word for literal in required_literals(query) for word in _HISTORY_WORD.findall(literal)]
     return max(words, key=len, default="")

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from threadline.find import SideFileCounts, drop_shared_transcripts
-from threadline.model.homes import Found, Home, Project, Transcript, TranscriptKind
+from threadline.model.homes import Found, Home, Project, ProjectNames, Transcript, TranscriptKind
 from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
 from threadline.model.versions import version_key
@@ -167,7 +167,7 @@ def _combine_stats(
 ) -> Overview:
     kinds = _sum_counts(stats.kinds for _, stats in read)
     versions = _sum_counts(stats.versions for _, stats in read)
-    names = {(project.home, project.folder): project.name for home in homes for project in home.projects}
+    names = ProjectNames(homes)
     mains = [(transcript, stats) for transcript, stats in read if transcript.kind is TranscriptKind.MAIN]
     largest = sorted(read, key=lambda pair: -pair[0].size)[:_MAX_LARGEST]
     problems = [problem for home in homes for problem in home.problems]
@@ -193,7 +193,7 @@ def _combine_stats(
         largest=tuple(
             LargeTranscript(
                 transcript.path,
-                names.get((transcript.home, transcript.folder), transcript.folder),
+                names.of(transcript),
                 transcript.size,
                 stats.entries,
             )

@@ -24,6 +24,7 @@ from threadline.home_files import opened_in_home
 from threadline.model.homes import (
     Found,
     Homes,
+    ProjectNames,
     SideAgentKind,
     Transcript,
     TranscriptKind,
@@ -242,7 +243,7 @@ class _SummaryBuilder:
         self._homes = Homes(home.home for home in found)
         self._source = source
         self._filter = filter_
-        self._projects = {(project.home, project.folder): project.name for home in found for project in home.projects}
+        self._projects = ProjectNames(found)
         self._agents = SessionAgents((transcript for home in found for transcript in home.transcripts), source)
         self._running = _running_sessions(found)
 
@@ -270,10 +271,7 @@ class _SummaryBuilder:
         return machine is None or transcript.home.machine.casefold() == machine.casefold()
 
     def _is_of_project(self, transcript: Transcript) -> bool:
-        return self._filter.project is None or _contains(self._project(transcript), self._filter.project)
-
-    def _project(self, transcript: Transcript) -> str:
-        return self._projects.get((transcript.home, transcript.folder), transcript.folder)
+        return self._filter.project is None or _contains(self._projects.of(transcript), self._filter.project)
 
     def summary(self, transcript: Transcript, read: TranscriptSummary) -> SessionSummary | None:
         """Return the summary of a session; None if the transcript is not a session, or does not match."""
@@ -286,7 +284,7 @@ class _SummaryBuilder:
             id=transcript.session,
             title=read.title,
             title_source=read.title_source,
-            project=read.cwd or self._project(transcript),
+            project=read.cwd or self._projects.of(transcript),
             first=read.first,
             last=read.last or _mtime(transcript),
             turns=read.turns,

@@ -17,9 +17,6 @@ from threadline.model.homes import ChangeKind, Home, Transcript
 from threadline.model.places import SessionId
 from threadline.watch.tail import TranscriptTail
 
-# The page watches homes through this package, because interfaces do not import `find`.
-__all__ = ["FollowedEntry", "Follower", "HomeWatcher"]
-
 FollowedEntry = tuple[Transcript, Entry]
 """An entry, and the transcript it was written to."""
 

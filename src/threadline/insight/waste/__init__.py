@@ -33,7 +33,9 @@ DETECTORS: dict[str, Detector] = {name: next(d for d in _ALL if d.name == name) 
 """Every detector by name."""
 
 
-def find_waste(facts: WasteContext, limits: WasteLimits | None = None, detectors: Collection[str] = ()) -> list[Waste]:
+def find_waste(
+    context: WasteContext, limits: WasteLimits | None = None, detectors: Collection[str] = ()
+) -> list[Waste]:
     """Return what the detectors find in a session, most expensive first. By default, all detectors run.
 
     Raises:
@@ -46,7 +48,7 @@ def find_waste(facts: WasteContext, limits: WasteLimits | None = None, detectors
     findings = (
         Waste(
             detector=detector.name,
-            session=facts.session.id,
+            session=context.session.id,
             label=finding.label,
             evidence=finding.evidence,
             places=finding.places,
@@ -56,12 +58,12 @@ def find_waste(facts: WasteContext, limits: WasteLimits | None = None, detectors
             advice=finding.advice or detector.advice,
             agent=finding.agent,
             turn=finding.turn,
-            project=facts.project,
+            project=context.project,
             cause=finding.cause,
         )
         for detector in DETECTORS.values()
         if not detectors or detector.name in detectors
-        for finding in detector.detect(facts, limits)
+        for finding in detector.detect(context, limits)
         if finding.amount
     )
     return filter_waste(findings, limits)

@@ -31,11 +31,11 @@ _ADVICE = {
 }
 
 
-def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+def _detect(context: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each cache break that made a request more expensive."""
-    for agent in facts.agents:
-        charges = facts.requests.charges(agent.id)
-        for cache_break in find_cache_breaks(agent, facts.requests.of_agent(agent.id)):
+    for agent in context.agents:
+        charges = context.requests.charges(agent.id)
+        for cache_break in find_cache_breaks(agent, context.requests.of_agent(agent.id)):
             if _is_worthwhile_compaction(cache_break):
                 continue
             for charge in charges.get(cache_break.request, ())[:1]:
@@ -52,7 +52,7 @@ def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
                 )
 
 
-CACHE_BREAKS = Detector("cache-break", _ADVICE[BreakCause.UNKNOWN], detect)
+CACHE_BREAKS = Detector("cache-break", _ADVICE[BreakCause.UNKNOWN], _detect)
 
 
 def _is_worthwhile_compaction(cache_break: CacheBreak) -> bool:

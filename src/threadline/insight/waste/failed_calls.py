@@ -64,14 +64,14 @@ _ERROR_TAG = re.compile(r"</?tool_use_error>")
 _PARTS = re.compile(r"[:./_=\\-]+")
 
 
-def _detect_failed(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+def _detect_failed(context: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each run of failed calls of one tool."""
-    for agent in facts.agents:
+    for agent in context.agents:
         for (tool, failed), run in groupby(agent.calls, key=lambda call: (call.tool, _is_failure(call))):
             if failed:
                 calls = list(run)
                 evidence = f"{len(calls)} failed calls in a row" if len(calls) > 1 else "a failed call"
-                finding = facts.calls_finding(calls, label=f"{tool}: {_error_of(calls[0])}", evidence=evidence)
+                finding = context.calls_finding(calls, label=f"{tool}: {_error_of(calls[0])}", evidence=evidence)
                 yield replace(finding, advice=_EDIT_ADVICE) if tool in _EDITORS else finding
 
 
@@ -132,12 +132,12 @@ def _program(arguments: list[str]) -> str:
     return re.sub(r"\.(?:exe|cmd|bat|ps1|sh)$", "", name)
 
 
-def _detect_refused(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+def _detect_refused(context: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each refused call, with the output that the model wrote for it."""
-    for call in facts.calls:
+    for call in context.calls:
         if call.outcome is Outcome.DENIED and call.tool not in _DIALOGUES:
             reason = call.evidence.partition(": ")[2] or call.evidence
-            finding = facts.calls_finding([call], label=call_label(call), evidence=f"refused: {reason}")
+            finding = context.calls_finding([call], label=call_label(call), evidence=f"refused: {reason}")
             yield replace(finding, advice=_UNAVAILABLE_ADVICE) if reason == _UNAVAILABLE else finding
 
 
@@ -148,11 +148,11 @@ REFUSED_CALLS = Detector(
 )
 
 
-def _detect_interrupted(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+def _detect_interrupted(context: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each interrupted call."""
-    for call in facts.calls:
+    for call in context.calls:
         if call.outcome in {Outcome.INTERRUPTED, Outcome.LOST}:
-            yield facts.calls_finding([call], label=call_label(call), evidence=call.evidence)
+            yield context.calls_finding([call], label=call_label(call), evidence=call.evidence)
 
 
 INTERRUPTED_CALLS = Detector(

@@ -26,15 +26,15 @@ _NUMBER = re.compile(r"(?<![\w.])[0-9]{2,4}(?!\w|\.\d)")
 _MIN_WORDS = 10
 
 
-def detect(facts: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
+def _detect(context: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each large output without a later reference."""
-    for agent in facts.agents:
+    for agent in context.agents:
         large = [
             call
             for call in agent.calls
             if call.outcome is Outcome.OK
             and call.answer is not None
-            and facts.result_tokens(call) >= limits.large_output
+            and context.result_tokens(call) >= limits.large_output
         ]
         if not large:
             continue
@@ -46,13 +46,13 @@ def detect(facts: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
                 if numbers().has_any_after(numbers().new_terms(call), call):
                     continue
                 evidence = f"none of its {len(new):,} distinctive words occurs in what was written later"
-                yield facts.calls_finding([call], label=call_label(call), evidence=evidence, results_only=True)
+                yield context.calls_finding([call], label=call_label(call), evidence=evidence, results_only=True)
 
 
 LARGE_OUTPUTS = Detector(
     "large-output",
     "Limit the output: ask for fewer lines, search instead of reading, or let an agent read it and report.",
-    detect,
+    _detect,
 )
 
 

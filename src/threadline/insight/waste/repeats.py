@@ -30,7 +30,7 @@ _HARMLESS = _SEARCHES | frozenset(
 
 
 def _repeated_calls(
-    facts: WasteContext,
+    context: WasteContext,
     tools: frozenset[str],
     limits: WasteLimits,
     may_change: Callable[[Call], bool] = lambda _call: False,
@@ -39,7 +39,7 @@ def _repeated_calls(
 
     Another call between them that `may_change` what they return also separates them.
     """
-    for agent in facts.agents:
+    for agent in context.agents:
         for calls in _group_equal(agent, tools, may_change):
             if len(calls) >= max(2, limits.repeats):
                 yield calls
@@ -71,12 +71,12 @@ def _frozen(value: Any) -> str:
     return repr(sorted(inputs.items()) if isinstance(inputs, dict) else inputs)
 
 
-def _detect_unchanged_files(facts: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
+def _detect_unchanged_files(context: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each file with the reads that repeated an earlier one."""
-    for calls in _repeated_calls(facts, _READ_TOOLS, limits):
+    for calls in _repeated_calls(context, _READ_TOOLS, limits):
         inputs = calls[0].input if isinstance(calls[0].input, dict) else {}
         path = inputs.get("file_path") or inputs.get("notebook_path") or "a file"
-        yield facts.calls_finding(
+        yield context.calls_finding(
             calls[1:],
             label=f"{path} read {len(calls)} times, unchanged",
             evidence=f"the same result as at line {calls[0].place.line:,}, still in the window",
@@ -91,12 +91,12 @@ UNCHANGED_FILES = Detector(
 )
 
 
-def _detect_repeated_commands(facts: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
+def _detect_repeated_commands(context: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each command with the runs that repeated an earlier one."""
-    for calls in _repeated_calls(facts, SHELL_TOOLS | _SEARCHES, limits, _may_change):
+    for calls in _repeated_calls(context, SHELL_TOOLS | _SEARCHES, limits, _may_change):
         for same_turn in _split_by_turn(calls):
             if len(same_turn) >= max(2, limits.repeats):
-                yield facts.calls_finding(
+                yield context.calls_finding(
                     same_turn[1:],
                     label=f"{call_label(same_turn[0])}: run {len(same_turn)} times",
                     evidence=f"the same output as at line {same_turn[0].place.line:,}, and nothing changed in between",

@@ -27,15 +27,15 @@ _BAD_STATES = frozenset((AgentStatus.FAILED, AgentStatus.INTERRUPTED))
 _PREFIX = "tools of "
 
 
-def _detect_agents(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+def _detect_agents(context: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each agent without a delivered result."""
-    calls = {call.id: call for call in facts.calls}
-    for agent in facts.session.agents:
+    calls = {call.id: call for call in context.calls}
+    for agent in context.session.agents:
         call = calls.get(agent.link.call) if agent.link.call is not None else None
         lost = call if call is not None and call.outcome in _BAD_OUTCOMES else None
         if agent.id is not None and (lost is not None or agent.status in _BAD_STATES):
             yield charges_finding(
-                facts.charges_of_agent(agent.id),
+                context.charges_of_agent(agent.id),
                 label=fold_line(agent.description or agent.prompt or f"Agent {agent.id}", _MAX_LABEL),
                 evidence=f"its call ended as {lost.outcome}" if lost is not None else f"it ended as {agent.status}",
                 place=call.place if call is not None else agent.entries[0].place,
@@ -49,14 +49,14 @@ UNUSED_AGENTS = Detector(
 )
 
 
-def _detect_tools(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+def _detect_tools(context: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each server without a call, by agent."""
-    used = {(call.agent, mcp_server(call.tool)) for call in facts.calls}
-    for row in facts.attribution.rows:
+    used = {(call.agent, mcp_server(call.tool)) for call in context.calls}
+    for row in context.attribution.rows:
         server = row.name.removeprefix(_PREFIX) if row.name is not None and row.name.startswith(_PREFIX) else None
         if row.kind is not CauseKind.SYSTEM or server is None or (row.agent, server) in used:
             continue
-        agent = facts.session.agent(row.agent)
+        agent = context.session.agent(row.agent)
         yield Finding(
             f"MCP server {server}",
             f"its tools were sent with {row.requests:,} requests, and none was called",
@@ -73,14 +73,14 @@ UNUSED_TOOLS = Detector(
 )
 
 
-def _detect_branches(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
+def _detect_branches(context: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each abandoned branch with at least one request."""
-    for agent in facts.agents:
-        charges = facts.requests.charges(agent.id)
+    for agent in context.agents:
+        charges = context.requests.charges(agent.id)
         kept = {id(entry) for entry in agent.conversation}
         for branch in agent.branches:
             rows = {id(entry) for entry in branch.entries} - kept
-            own = [request for request in facts.requests.of_agent(agent.id) if id(request.rows[0]) in rows]
+            own = [request for request in context.requests.of_agent(agent.id) if id(request.rows[0]) in rows]
             if own:
                 yield charges_finding(
                     [charge for request in own for charge in charges.get(request.window.number, ())],
