@@ -26,7 +26,7 @@ from threadline.cli.options import (
 from threadline.cli.resolve import ensure_index, open_archive
 from threadline.errors import NotFound, did_you_mean
 from threadline.json_values import to_json_value
-from threadline.model.tables import SNIPPET_LENGTH, Hit, Hits
+from threadline.model.hits import SNIPPET_LENGTH, Hit, Hits
 from threadline.model.text import count, format_time
 from threadline.model.times import zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap

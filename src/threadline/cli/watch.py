@@ -42,8 +42,9 @@ from threadline.model.entry_filter import AttributedEntry
 from threadline.model.homes import Transcript
 from threadline.model.places import AgentId
 from threadline.model.session import ActKind, Agent, AgentKind, Compaction, Thread
-from threadline.model.text import count, names_tool
+from threadline.model.text import count
 from threadline.model.times import TimeRange, zone_name
+from threadline.model.tool_names import names_tool
 from threadline.render import (
     CallItem,
     EventSource,

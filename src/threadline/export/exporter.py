@@ -41,8 +41,8 @@ from threadline.load import HomeLinks, Session, SessionCharges, read, read_sessi
 from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.places import SessionId
 from threadline.model.session import ContinuationKind
-from threadline.model.summaries import SummaryLinks
-from threadline.model.text import TitleSource, no_such_number
+from threadline.model.text import no_such_number
+from threadline.model.titles import SummaryLinks, TitleSource
 from threadline.redact import Finding, Level, Redactor, SessionRedactor, Settings
 from threadline.render import View
 

@@ -26,8 +26,8 @@ from threadline.model.homes import NO_HOMES, Homes, SideAgentKind
 from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, SessionId
 from threadline.model.side_files import AgentMeta
 from threadline.model.tables import html_table
-from threadline.model.text import Title
 from threadline.model.times import time_range
+from threadline.model.titles import Title
 
 _HTML_TURNS = 20
 

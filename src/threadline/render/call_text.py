@@ -21,7 +21,8 @@ from threadline.model.results import (
     TodoWriteResult,
     WriteResult,
 )
-from threadline.model.text import AGENT_TOOLS, count, format_duration, tool_label
+from threadline.model.text import count, format_duration
+from threadline.model.tool_names import AGENT_TOOLS, tool_label
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.text import (
     PROMPT_SIGN,

@@ -16,7 +16,7 @@ from threadline.model.calls import Outcome
 from threadline.model.entries import ChainEntry, Entry
 from threadline.model.places import AgentId, CallId
 from threadline.model.session import Agent, Branch, Session
-from threadline.model.text import current_tool_name, names_tool
+from threadline.model.tool_names import current_tool_name, names_tool
 from threadline.render.outline import (
     BranchItem,
     CallItem,

@@ -15,7 +15,8 @@ from threadline.model.entries import Entry
 from threadline.model.places import CallId
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentStatus, Continuation, Session, Turn
-from threadline.model.text import AGENT_TOOLS, count, format_duration
+from threadline.model.text import count, format_duration
+from threadline.model.tool_names import AGENT_TOOLS
 from threadline.render.outline import TaskNotification, entry_key
 from threadline.render.text import Role, Span, Spans, cut_line, one_line
 

@@ -27,7 +27,7 @@ from threadline.model.entries import (
 )
 from threadline.model.places import EntryId, SessionId, is_uuid
 from threadline.model.session import Continuation, ContinuationKind
-from threadline.model.summaries import NO_LINKS, SummaryLinks
+from threadline.model.titles import NO_LINKS, SummaryLinks
 from threadline.model.versions import parse_version
 from threadline.thread.acts import act_of
 

@@ -17,8 +17,16 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.session import Act, ActKind
-from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef, choose_summary
-from threadline.model.text import Title, TitleSource, choose_title, is_fragment
+from threadline.model.titles import (
+    NO_LINKS,
+    SummaryLinks,
+    SummaryRef,
+    Title,
+    TitleSource,
+    choose_summary,
+    choose_title,
+    is_fragment,
+)
 from threadline.thread.acts import find_acts
 
 _PROMPT_KINDS = frozenset({ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING})

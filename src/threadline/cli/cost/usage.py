@@ -36,8 +36,9 @@ from threadline.cli.resolve import open_archive, read_rates
 from threadline.errors import Ambiguous, BadQuery, Error, did_you_mean
 from threadline.files import BUDGETS, settings_file
 from threadline.model.homes import Found
-from threadline.model.ledger import NONE, Charge, ReportedDay
+from threadline.model.ledger import NONE, Charge
 from threadline.model.places import match_ids
+from threadline.model.reported_costs import ReportedDay
 from threadline.model.text import count, join_some
 from threadline.model.times import TimeRange, in_zone
 from threadline.render import (

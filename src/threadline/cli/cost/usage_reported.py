@@ -16,7 +16,8 @@ from threadline.account import Ledger
 from threadline.cli.cost.usage import ChargeFilter
 from threadline.cli.output import GAP, pad_cells
 from threadline.model.homes import Found
-from threadline.model.ledger import ReportedSession, ReportedUsage, sum_amounts
+from threadline.model.ledger import sum_amounts
+from threadline.model.reported_costs import ReportedSession, ReportedUsage
 from threadline.model.text import format_amount, plain_decimal
 from threadline.render import (
     Role,

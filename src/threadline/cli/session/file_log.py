@@ -15,14 +15,14 @@ from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
 from threadline.cli.resolve import open_archive, transcript_path
 from threadline.errors import NotFound
-from threadline.model.edits import edit_row
+from threadline.model.state import edit_row
 from threadline.model.text import count, format_time
 from threadline.model.times import zone_name
 from threadline.render import one_line
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.model.edits import FileEdit
+    from threadline.model.state import FileEdit
 
 
 def print_file_log(

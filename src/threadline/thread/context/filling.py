@@ -46,7 +46,7 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.places import Place
-from threadline.model.text import mcp_server
+from threadline.model.tool_names import mcp_server
 
 # Text that Claude Code puts before a person's own in the same row.
 _PREFACE_TAG = re.compile(

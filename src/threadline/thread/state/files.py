@@ -27,7 +27,7 @@ from threadline.model.results import (
     typed_result,
 )
 from threadline.model.state import Evidence, EvidenceKind, FileState
-from threadline.model.text import AGENT_TOOLS
+from threadline.model.tool_names import AGENT_TOOLS
 from threadline.shape import fit
 from threadline.thread.state.events import HookRun, ReplayEvent, hook_run_in
 from threadline.thread.state.notebook import edit_notebook

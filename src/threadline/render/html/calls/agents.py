@@ -10,7 +10,8 @@ from markupsafe import Markup
 from threadline.model.call_summary import text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import AgentResult, SendMessageResult, WorkflowResult
-from threadline.model.text import AGENT_TOOLS, count, extract_text, format_tokens, short_model_name
+from threadline.model.text import count, extract_text, format_tokens, short_model_name
+from threadline.model.tool_names import AGENT_TOOLS
 from threadline.render.html.calls.components import (
     ToolView,
     code_block,
