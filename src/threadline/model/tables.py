@@ -108,6 +108,7 @@ class Listing(list[T], Table[T]):
 
     `more` is how many others match, beyond the limit: 0 if there are no others, None if there are but they were not
     counted.
+
     `row_type` is the class of the rows. Their fields are the columns, except for `hidden` ones; `renamed` gives some of
     them another name, and `added` lists properties that are columns as well.
     """

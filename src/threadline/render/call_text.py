@@ -116,7 +116,7 @@ def call_line(call: Call, width: int) -> Spans:
     mark = OUTCOME_MARKS[call.outcome]
     before = (Span(mark.sign, mark.role), Span(" "), Span(tool_label(call.tool), Role.TOOL))
     notes = [
-        change_tally(call),
+        change_tally(call.result),
         "" if call.outcome is Outcome.OK else str(call.outcome),
         format_duration(call.duration),
     ]

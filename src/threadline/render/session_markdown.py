@@ -41,6 +41,7 @@ from threadline.render.session_facts import (
     task_sentence,
 )
 from threadline.render.text import Role, describe_cost, describe_tokens, shorten, visible
+from threadline.shell_syntax import SHELL_TOOLS
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)")
 _TICKS = re.compile(r"`+")
@@ -171,7 +172,6 @@ def _escape_tags(text: str) -> str:
 _MAX_SUMMARY, _MAX_LABEL = 120, 160
 _MAX_DEPTH = 6
 _EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit", "Replace"})
-_SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 
 
 def session_to_markdown(
@@ -321,7 +321,7 @@ class _MarkdownRenderer:
 
     def _label(self, call: Call) -> str:
         text = code_span(shorten(summarize_input(call.tool, call.input), _MAX_LABEL))
-        changed = change_tally(call)
+        changed = change_tally(call.result)
         how = "" if call.outcome is Outcome.OK else f"({call.outcome})"
         return " ".join(part for part in (text, changed, how) if part)
 
@@ -430,7 +430,7 @@ def _call_body(call: Call) -> Iterator[str]:
     """The input of a call, unless its summary line contains it, and its output."""
     if call.tool in _EDIT_TOOLS and (lines := list(changed_lines(call))):
         yield from code_block("\n".join(map(_patch_line, lines)), "diff")
-    elif call.tool in _SHELL_TOOLS and isinstance(call.input, dict):
+    elif call.tool in SHELL_TOOLS and isinstance(call.input, dict):
         yield from code_block(f"$ {call.input.get('command') or ''}", "console")
     elif isinstance(call.input, dict) and _has_unshown_input(call):
         yield from code_block(_format_json(call.input), "json")

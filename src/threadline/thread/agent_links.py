@@ -104,8 +104,8 @@ def _lookup_step(
     def step(state: _LinkingState) -> Iterator[_LinkMatch]:
         for agent in state.left:
             call = find(state.evidence, agent)
-            call_made = state.evidence.calls.get(call) if call is not None else None
-            if call is not None and (call_made is None or call_made.by.number != agent.number):
+            known_call = state.evidence.calls.get(call) if call is not None else None
+            if call is not None and (known_call is None or known_call.by.number != agent.number):
                 yield _LinkMatch(agent, call, confidence)
 
     return step
@@ -122,8 +122,8 @@ def _call_of_run(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None
 def _call_in_notification(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
     """Return the call that a notification names: the one that started the agent last, or a message that resumed it."""
     call = evidence.in_notification.get(agent.id)
-    call_made = evidence.calls.get(call) if call is not None else None
-    return call if call_made is None or call_made.call.tool in AGENT_STARTING_TOOLS else None
+    known_call = evidence.calls.get(call) if call is not None else None
+    return call if known_call is None or known_call.call.tool in AGENT_STARTING_TOOLS else None
 
 
 def _call_of_team(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:

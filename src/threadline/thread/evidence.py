@@ -76,10 +76,11 @@ class AgentEvidence:
     def _add_agent(self, witness: Witness) -> None:
         self.has_main |= witness.id is None and bool(witness.entries)
         for call in witness.calls:
-            call_made = CallByAgent(witness, call)
+            agent_call = CallByAgent(witness, call)
             # Side agents come last: they repeat the calls of the conversation they were given.
-            if self.calls.setdefault(call.id, call_made) is call_made:
-                self._add_call(call_made)
+            if self.calls.setdefault(call.id, agent_call) is agent_call:
+                self._add_call(agent_call)
+        self.in_progress = agents_in_progress(witness.entries) | self.in_progress
         for entry in witness.entries:
             self._add_entry(entry)
             if entry.uuid is not None:
@@ -89,8 +90,8 @@ class AgentEvidence:
             if notification.call is not None:
                 self.in_notification.setdefault(AgentId(notification.task), notification.call)
 
-    def _add_call(self, call_made: CallByAgent) -> None:
-        call = call_made.call
+    def _add_call(self, agent_call: CallByAgent) -> None:
+        call = agent_call.call
         if call.tool == "Workflow" and isinstance(result := call.result, WorkflowResult) and result.run_id:
             self.of_run.setdefault(result.run_id, call.id)
         if call.tool in _STATUS_TOOLS and isinstance(output := call.result, OutputResult) and output.task is not None:
@@ -99,9 +100,9 @@ class AgentEvidence:
             return
         for uuid in (call.entry.uuid, call.entry.parent_uuid):
             if uuid is not None:
-                self.at_entry.setdefault(uuid, []).append(call_made)
+                self.at_entry.setdefault(uuid, []).append(agent_call)
         if (prompt := string_input(call, "prompt")) is not None:
-            self.with_prompt.setdefault(prompt.strip(), []).append(call_made)
+            self.with_prompt.setdefault(prompt.strip(), []).append(agent_call)
         # Only tools that start agents end their text like this: others may print anything.
         if (agent := agent_id_in_text(call.output)) is not None:
             self.in_text.setdefault(agent, call.id)
@@ -115,11 +116,6 @@ class AgentEvidence:
                 call = entry.call_id if agent is not None else None
                 if agent is not None and call:
                     self.in_result.setdefault(agent, call)
-            case ProgressEntry(
-                progress=AgentProgress(agent_id=str(id_)) | SkillProgress(agent_id=str(id_)),
-                parent_tool_use_id=str(call_id),
-            ):
-                self.in_progress.setdefault(AgentId(id_), CallId(call_id))
             case AgentMetadataEntry(agent_id=str(id_), tool_use_id=str(call_id)):
                 self.in_meta.setdefault(AgentId(id_), CallId(call_id))
 

@@ -35,7 +35,7 @@ from threadline.model.usage import ModelUsage
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads
 
 _EARLIEST, _LATEST = "2020", "2101"
-"""Claude Code is younger than these, and so are all of its clocks that are right."""
+"""A timestamp outside these years is wrong: Claude Code did not exist before."""
 
 
 class Entry(Shape, frozen=True, tag_field="type"):
@@ -387,7 +387,7 @@ class PreservedSegment(Shape, frozen=True):
 
 
 class PreservedMessages(Shape, frozen=True):
-    """The same as a list."""
+    """Entries from before a compaction that stay in the conversation after it, as a list of ids."""
 
     anchor_uuid: EntryId | None = None
     uuids: list[EntryId] | None = None
@@ -601,7 +601,7 @@ class BashProgress(ShellProgress, frozen=True, tag="bash_progress"):
 
 
 class PowershellProgress(ShellProgress, frozen=True, tag="powershell_progress"):
-    """The same on Windows."""
+    """The output of a PowerShell command so far."""
 
 
 class AgentMessage(Shape, frozen=True):

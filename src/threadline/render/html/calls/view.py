@@ -46,7 +46,7 @@ def _summary_line(call: Call, scene: Scene) -> tuple[Markup, ...]:
         el("span", mark.sign, class_=f"outcome {call.outcome}", title=str(call.outcome)),
         el("b", shorten(tool_label(call.tool), 60), class_="tool"),
         el("code", text, class_="excerpt") if text else EMPTY,
-        el("span", tally, class_="tally") if (tally := change_tally(call)) else EMPTY,
+        el("span", tally, class_="tally") if (tally := change_tally(call.result)) else EMPTY,
         el("span", str(call.outcome), class_="outcome-name") if call.outcome is not Outcome.OK else EMPTY,
         el("span", format_duration(call.duration), class_="duration") if call.duration else EMPTY,
     )
