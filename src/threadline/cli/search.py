@@ -338,7 +338,7 @@ def _open_hit(
 ) -> int:
     """Show the turn that contains a hit, numbered from 1. The pager starts at the hit if it can."""
     from threadline.load import read  # noqa: PLC0415 - a list of hits needs no reader
-    from threadline.render import AgentDetail, TextOptions, session_to_text  # noqa: PLC0415 - likewise
+    from threadline.render import Detail, TextOptions, session_to_text  # noqa: PLC0415 - likewise
     from threadline.thread import find_notifications  # noqa: PLC0415 - likewise
 
     if number > len(hits):
@@ -355,7 +355,7 @@ def _open_hit(
     options = TextOptions(
         width=out.page_width(),
         colour=colour,
-        agents=AgentDetail.FOLD,
+        agents=Detail.FOLD,
         everything=True,
         branch=branch,
         turn=turn,

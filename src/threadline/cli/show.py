@@ -27,7 +27,7 @@ from threadline.model.calls import Call
 from threadline.model.ledger import sum_fields
 from threadline.model.text import no_such_number
 from threadline.render import (
-    AgentDetail,
+    Detail,
     TextOptions,
     branch_of_turn,
     continuation_record,
@@ -92,7 +92,7 @@ def show(
     options = TextOptions(
         width=out.page_width(),
         colour=colour,
-        agents=AgentDetail(agents),
+        agents=Detail(agents),
         everything=everything,
         branch=branch,
         turn=turn,

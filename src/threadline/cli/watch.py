@@ -239,7 +239,7 @@ class LiveOutline:
             calls=(*started, *answered),
             compactions=tuple(self._compactions(entry)),
         )
-        return [*shown, *build_outline(agent, news=_task_notifications(entry))]
+        return [*shown, *build_outline(agent, notifications=_task_notifications(entry))]
 
     def _start_calls(self, entry: AssistantEntry) -> list[Call]:
         blocks = entry.message.blocks if entry.message is not None else ()

@@ -266,9 +266,9 @@ class _Exporter:
         return read_session_charges(replace(session, path=copy.source, sharing=sharing))
 
     def _write_raw(self, copy: SessionCopy, name: str) -> StagedFile:
-        from threadline.render import AgentDetail  # noqa: PLC0415 - only jsonl needs it
+        from threadline.render import Detail  # noqa: PLC0415 - only jsonl needs it
 
-        selected = replace(copy, files=copy.files[:1]) if self._options.view.agents is AgentDetail.NONE else copy
+        selected = replace(copy, files=copy.files[:1]) if self._options.view.agents is Detail.NONE else copy
         path = self._folder / name
         with path.open("wb") as file:
             file.writelines(read_raw_lines(selected))

@@ -15,25 +15,25 @@ from threadline.model.call_summary import change_tally, summarize_input
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.ledger import Sum
-from threadline.model.session import ActKind, Agent, CompactionKind, Session
+from threadline.model.session import ActKind, Agent, Session
 from threadline.model.text import (
     count,
     format_duration,
     format_time,
-    format_token_change,
     replace_surrogates,
     short_model_name,
 )
 from threadline.model.times import zone_name
 from threadline.render.call_text import changed_lines
 from threadline.render.items import PlacedItem, place_items
-from threadline.render.outline import AgentDetail, Detail, TaskNotification, View
+from threadline.render.outline import Detail, TaskNotification, View
 from threadline.render.session_facts import (
     NO_TRANSCRIPT,
     AgentPlacement,
     agent_duration,
     agent_title,
     agents_without_transcript,
+    describe_compaction,
     describe_hidden_branches,
     describe_platform,
     group_by_entry,
@@ -326,7 +326,7 @@ class _MarkdownRenderer:
         return " ".join(part for part in (text, changed, how) if part)
 
     def _agents(self, call: Call, depth: int) -> Iterator[str]:
-        if self._view.agents is AgentDetail.NONE:
+        if self._view.agents is Detail.NONE:
             return
         if call.id in self._missing_agents:
             yield ""
@@ -342,7 +342,7 @@ class _MarkdownRenderer:
         yield ""
         if depth >= _MAX_DEPTH:
             yield f"*{escape_markdown(line)}*"
-        elif self._view.agents is AgentDetail.FULL:
+        elif self._view.agents is Detail.FULL:
             yield f"**{escape_markdown(line)}**"
             yield from quote_lines(self._items(agent, depth + 1))
         else:
@@ -350,7 +350,7 @@ class _MarkdownRenderer:
 
     def _unlinked_agents(self) -> Iterator[str]:
         agents = [agent for agent in self._placement.unlinked if agent.side is None or self._view.everything]
-        if not agents or self._view.agents is AgentDetail.NONE or self._view.branch is not None or self._is_cut:
+        if not agents or self._view.agents is Detail.NONE or self._view.branch is not None or self._is_cut:
             return
         yield ""
         yield "## Agents without a call"
@@ -374,7 +374,7 @@ class _MarkdownRenderer:
     def notice(self, item: PlacedItem, _depth: int) -> Iterator[str]:
         """A notice by Claude Code, or a notification about a background task."""
         notice: Any = item.item
-        notification = getattr(notice, "news", None)
+        notification = getattr(notice, "notification", None)
         if notification is not None:
             yield f"*background task: {escape_markdown(shorten(task_sentence(notification), 300))}*"
             if (answer := task_answer(notification)) is not None:
@@ -394,12 +394,10 @@ class _MarkdownRenderer:
         """A compaction and its summary."""
         compaction_item: Any = item.item
         compaction = compaction_item.compaction
-        what = "Old results cleared" if compaction.kind is CompactionKind.MICRO else "Compacted"
-        sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
-        tokens = f" · {sizes}" if sizes else ""
+        label = describe_compaction(compaction)
         yield "---"
         yield ""
-        yield f"*{what}{f' ({escape_markdown(compaction.trigger)})' if compaction.trigger else ''}{tokens}*"
+        yield f"*{escape_markdown(label[:1].upper() + label[1:])}*"
         if compaction.summary is not None and compaction.summary.text.strip():
             yield ""
             yield from _details("Summary", contained_markdown(compaction.summary.text))

@@ -296,7 +296,7 @@ def activity_calendar(days: Mapping[date, DayActivity], last: date, *, link_of: 
     cells = join(_calendar_cells(monday, last, shown, shades, link_of))
     labels = [
         *_month_labels(monday),
-        *(svg_text(0, _CALENDAR_TOP + row * _CALENDAR_PITCH + 9, _weekday_name(row), "label") for row in _NAMED_DAYS),
+        *(svg_text(0, _CALENDAR_TOP + row * _CALENDAR_PITCH + 9, WEEKDAYS[row], "label") for row in _NAMED_DAYS),
     ]
     description = f"{count(len(shown), 'active day')} in the {(last - monday).days + 1} days up to {last.isoformat()}."
     drawn = chart(
@@ -363,10 +363,6 @@ def _day_link(day: date, link_of: Callable[[date], str | None]) -> Child:
 
 def _format_day(day: date) -> str:
     return f"{day:%a} {day.day} {day:%b %Y}"
-
-
-def _weekday_name(row: int) -> str:
-    return ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[row]
 
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -92,8 +92,8 @@ def _render_tile(tile: Tile, box: Box, *, depth: int) -> Markup:
     )
     below = drawn.inset(_GAP / 2, _HEADING if has_heading else 0.0)
     inside = [
-        _render_tile(each, place, depth=depth + 1)
-        for each, place in zip(tile.tiles, squarify([each.value for each in tile.tiles], below), strict=True)
+        _render_tile(child, place, depth=depth + 1)
+        for child, place in zip(tile.tiles, squarify([child.value for child in tile.tiles], below), strict=True)
     ]
     return el("g", heading, inside)
 

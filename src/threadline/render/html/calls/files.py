@@ -12,6 +12,7 @@ from threadline.model.calls import Call
 from threadline.model.entries import UserEntry
 from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, ReadFile, ReadResult, WriteResult
 from threadline.model.text import count
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     MAX_CHARACTERS,
     MAX_LINES,
@@ -22,7 +23,6 @@ from threadline.render.html.calls.components import (
     link_to_rest,
     output_block,
     split_head,
-    strip_program_tags,
 )
 from threadline.render.html.calls.diff import (
     DiffRows,

@@ -19,6 +19,7 @@ from threadline.model.results import (
 )
 from threadline.model.text import count
 from threadline.render import shorten, visible
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -27,7 +28,6 @@ from threadline.render.html.calls.components import (
     link_to_rest,
     output_block,
     prose_block,
-    strip_program_tags,
 )
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.sections import Scene

@@ -24,6 +24,7 @@ from threadline.model.results import (
 )
 from threadline.model.text import count
 from threadline.render import shorten, visible
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -33,7 +34,6 @@ from threadline.render.html.calls.components import (
     folded_block,
     output_block,
     prose_block,
-    strip_program_tags,
 )
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.markdown import external_link

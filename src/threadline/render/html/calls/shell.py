@@ -10,6 +10,7 @@ from threadline.model.call_summary import number_of, text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import OutputResult, ShellOutputResult, ShellResult, StopResult
 from threadline.model.text import count
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -18,7 +19,6 @@ from threadline.render.html.calls.components import (
     file_link,
     output_block,
     prose_block,
-    strip_program_tags,
 )
 from threadline.render.html.code import to_indented_json
 from threadline.render.html.element import EMPTY, el, join
