@@ -348,7 +348,7 @@ def print_listing(
         table: Formats all items as a table for people.
         nothing: Explains why the list is empty. Called only if it is.
         limit: The limit in effect. If the table reaches it, a note says how to see more.
-        order: Which items a limit keeps: `newest`.
+        order: What the note calls the items that a limit keeps.
     """
     if output != "table":
         print_rows(map(row, items), output)

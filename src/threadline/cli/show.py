@@ -42,7 +42,7 @@ from threadline.thread import find_notifications
 _EPILOG = """
 \b
 Examples:
-  threadline show last                     the newest session
+  threadline show                          the newest session
   threadline show 55604662 --agents full   with everything its agents did
   threadline show last --turn 3            one turn
   threadline show last --branch 1          a branch abandoned by an edit
@@ -52,7 +52,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", shell_complete=complete_with("sessions"))
+@click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.option(
     "--agents",
     type=click.Choice(["full", "fold", "none"]),
@@ -84,8 +84,8 @@ def show(
 ) -> int:
     """Print a session as a conversation.
 
-    SESSION is the start of a session id, its slug, a transcript, or `last`. On a terminal, output goes through
-    a pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
+    SESSION is the start of a session id, its slug, a transcript, or `last`, the default. On a terminal, output goes
+    through a pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
     loaded = read_session(session, homes)
     colour = out.use_colour(enabled=colour)

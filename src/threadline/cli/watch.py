@@ -132,8 +132,8 @@ def watch(
     batches = poll_batches(follower, poll)
     try:
         if output == "table":
-            use = out.use_colour(enabled=colour)
-            print_live_lines(batches, selector, limit, zone, is_single=session is not None, colour=use)
+            colour = out.use_colour(enabled=colour)
+            print_live_lines(batches, selector, limit, zone, is_single=session is not None, colour=colour)
         else:
             print_entry_rows(batches, selector, output, limit)
     except KeyboardInterrupt:

@@ -104,8 +104,9 @@ def budget(
     epilog="""
 \b
 Examples:
-  threadline budget list          what is left of each budget
-  threadline budget list --json   for a program
+  threadline budget list                         what is left of each budget
+  threadline budget list --tz Europe/Berlin      for the days of Berlin
+  threadline budget list --json                  for a program
 """,
 )
 @timezone_option
@@ -217,7 +218,7 @@ Examples:
   threadline budget check --hook     as a hook of Claude Code: docs/budget.md
 
 \b
-Exit codes: 0 within all budgets, or none is set; 1 one is used up; 2 an error.
+Exit codes: 0 within all budgets, or there is none; 1 one is used up; 2 error.
 With --hook: 0, and the answer is JSON; 1 an error, which blocks nothing.
 """,
 )

@@ -106,7 +106,7 @@ part, service-tier, turn, thread.
     "--session",
     metavar="ID",
     shell_complete=complete_with("sessions"),
-    help='Only this session and its agents. ID may be a prefix, or "last".',
+    help="Only this session and its agents. ID may be a prefix, or `last`.",
 )
 @timezone_option
 @prices_option

@@ -106,8 +106,8 @@ def waste(
     Each finding has its places, what it cost, and what to do about it. Findings may overlap, so their sum can count
     something twice.
 
-    SESSION is the start of a session id, a transcript, or `last`. A period counts what was paid in it, also for
-    something that happened before.
+    SESSION is the start of a session id, a transcript, or `last`, the default. A period counts what was paid in it,
+    also for something that happened before.
     """
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
     limits = WasteLimits(large_output, Decimal(str(min_amount)), min_tokens, repeats)

@@ -77,8 +77,8 @@ def why(
     for being sent, for every later request that carried it, and for being sent again after a cache break. Replies also
     pay for being written. The rows sum to the cost exactly.
 
-    SESSION is the start of a session id, a transcript, or `last`. A period counts what was paid in it, so the total is
-    that of `threadline usage`. A size marked ~ is an estimate, scaled to the measured window.
+    SESSION is the start of a session id, a transcript, or `last`, the default. A period counts what was paid in it, so
+    the total is that of `threadline usage`. A size marked ~ is an estimate, scaled to the measured window.
     """
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
     if period.is_across_sessions:

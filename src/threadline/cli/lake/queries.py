@@ -58,8 +58,8 @@ Examples:
 _SEARCH_EPILOG = """
 \b
 Examples:
-  threadline lake search /srv/lake rate limit            both words, in one text
-  threadline lake search /srv/lake "rate limit"          the phrase
+  threadline lake search /srv/lake rate limit      both words, in one text
+  threadline lake search /srv/lake "rate limit"    the phrase
   threadline lake search /srv/lake deploy --person alice --json
   threadline lake search /srv/lake deploy --engine chdb:/srv/search
 """
@@ -68,6 +68,7 @@ _TEAMS_EPILOG = """
 Examples:
   threadline lake teams /srv/lake              show them
   threadline lake teams /srv/lake teams.toml   replace them
+  threadline lake teams /srv/lake --json       for a program
 """
 
 
@@ -228,7 +229,7 @@ def search(
 ) -> int:
     """Search the text of all sessions, newest first.
 
-    A text has to contain all words, as whole words in any case. A phrase in quotes has to occur as it is.
+    A text must contain all words, as whole words in any case. A phrase in quotes must occur as it is.
     """
     time = TimeRange.parse(since, until, tz=zone)
     people = (person,) if person is not None else None

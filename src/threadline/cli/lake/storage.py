@@ -29,7 +29,7 @@ Examples:
 _PUSH_EPILOG = """
 \b
 Examples:
-  threadline lake push /srv/lake                    shows the policy, then asks
+  threadline lake push /srv/lake                  shows the policy, then asks
   threadline lake push /srv/lake --accept redacted --person alice
   threadline lake push s3://team-bucket/lake --exclude-project private
 """
@@ -37,6 +37,7 @@ _STATUS_EPILOG = """
 \b
 Examples:
   threadline lake status /srv/lake
+  threadline lake status /srv/lake --tz UTC
   threadline lake status s3://team-bucket/lake --json
 """
 _POLICIES = click.Choice(["full", "redacted", "metrics"])

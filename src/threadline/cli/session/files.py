@@ -5,7 +5,6 @@ Without a session, the files that any session touched, from the index. `cli/sess
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -52,7 +51,7 @@ Examples:
 @click.argument("session", metavar="[SESSION|PATH]", required=False, shell_complete=complete_with("sessions"))
 @click.option("--log", is_flag=True, help="List every edit of the file PATH as diffs, newest first.")
 @click.option(
-    "--session", "log_session", metavar="ID", help="With --log: only this session. ID may be a prefix, or last."
+    "--session", "log_session", metavar="ID", help="With --log: only this session. ID may be a prefix, or `last`."
 )
 @click.option("--reverse", is_flag=True, help="With --log: oldest first.")
 @click.option("--at", metavar="PLACE", help="Show the state after this place: FILE:LINE, or a line number.")
@@ -219,7 +218,7 @@ def _shorten_places(session: Session, statement: str) -> str:
             statement = statement.replace(f"{path}:", f"line {str(agent.id)[:8]}:")
         elif path is not None:
             statement = statement.replace(f"{path}:", "line ")
-    return re.sub(r"\b1 later acts\b", "1 later act", statement)
+    return statement
 
 
 def _file_table(session: Session, files: Sequence[FileState]) -> str:

@@ -601,7 +601,7 @@ class BashProgress(ShellProgress, frozen=True, tag="bash_progress"):
 
 
 class PowershellProgress(ShellProgress, frozen=True, tag="powershell_progress"):
-    """The output of a PowerShell command so far."""
+    """The same on Windows."""
 
 
 class AgentMessage(Shape, frozen=True):
