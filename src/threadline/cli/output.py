@@ -337,7 +337,6 @@ def print_listing(
     table: Callable[[Sequence[_Item]], str],
     nothing: Callable[[], str],
     limit: int | None = None,
-    order: str = "newest",
 ) -> int:
     """Print a list as a table or as rows; return the exit code.
 
@@ -348,14 +347,13 @@ def print_listing(
         table: Formats all items as a table for people.
         nothing: Explains why the list is empty. Called only if it is.
         limit: The limit in effect. If the table reaches it, a note says how to see more.
-        order: What the note calls the items that a limit keeps.
     """
     if output != "table":
         print_rows(map(row, items), output)
     elif items:
         click.echo(table(items))
         if len(items) == limit:
-            click.echo("\n" + wrap_text(f"Showing the {order} {limit:,}. Use --limit N for more."))
+            click.echo("\n" + wrap_text(f"Showing the newest {limit:,}. Use --limit N for more."))
     return EXIT_OK if items else report_nothing(nothing())
 
 

@@ -405,7 +405,6 @@ _MAX_NAME = 40
 _THOUSAND, _MILLION = 1000, 1_000_000
 _FULL_SHARE, _NEARLY_FULL_SHARE = 0.9, 0.7
 _MAX_BUDGETS = 2
-_NEARLY_USED = Decimal("0.8")
 _CENT = Decimal("0.01")
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
 # A few minutes of usage are not representative of an hour.
@@ -461,7 +460,7 @@ def _budget_spans(figures: StatuslineFigures) -> tuple[Span, ...]:
     """What is left of the tightest budgets, in the colour of a warning if it is little."""
     spans: list[Span] = []
     for use in [use for use in figures.budgets if use.spent is not None][:_MAX_BUDGETS]:
-        role = Role.BAD if use.is_over else Role.NOTICE if use.is_near(_NEARLY_USED) else Role.BODY
+        role = Role.BAD if use.is_over else Role.NOTICE if use.is_nearly_used else Role.BODY
         spans += [Span(", " if spans else "budget ", Role.FAINT), Span(use.describe(), role)]
     return tuple(spans)
 

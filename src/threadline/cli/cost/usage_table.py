@@ -39,7 +39,6 @@ _MIN_BAR, _MAX_BAR = 10, 30
 _MIN_WIDTH_FOR_WEEKDAYS = 100
 _MAX_LABEL = 400
 _DIGEST_LENGTH = 12
-_NEARLY_USED = Decimal("0.8")
 _MAX_POINTS_WITHOUT_SPARKLINE = 2
 _RESOLUTION = timedelta(microseconds=1)
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC) - _RESOLUTION
@@ -174,10 +173,10 @@ class _Table:
         self._heading = " / ".join(usage_report.by)
         self._exact = exact
         self._ascii = ascii_only
-        every = [*lines, self._total]
-        labels = [display_width(self._heading), *(2 * line.depth + display_width(line.label) for line in every)]
-        self._amounts = max(len("amount"), *(len(format_amount(line.sum.amount, exact=exact)) for line in every))
-        self._columns = self._fit_columns(every, width, least=min(max(labels), _MIN_LABEL))
+        all_lines = [*lines, self._total]
+        labels = [display_width(self._heading), *(2 * line.depth + display_width(line.label) for line in all_lines)]
+        self._amounts = max(len("amount"), *(len(format_amount(line.sum.amount, exact=exact)) for line in all_lines))
+        self._columns = self._fit_columns(all_lines, width, least=min(max(labels), _MIN_LABEL))
         room = width - self._fixed_width(self._columns)
         least = min(max(labels), _MIN_LABEL)
         self._label = max(1, min(max(labels), room))
@@ -198,11 +197,11 @@ class _Table:
         return self._bar > 0 and self._most > 0
 
     def _fit_columns(
-        self, every: list[_TableLine], width: int, least: int
+        self, lines: list[_TableLine], width: int, least: int
     ) -> dict[str, tuple[int, Callable[[Sum], int]]]:
         """The columns that fit, each with its width."""
         columns = {
-            name: (max(len(name), *(len(self._number(name, get(line.sum))) for line in every)), get)
+            name: (max(len(name), *(len(self._number(name, get(line.sum))) for line in lines)), get)
             for name, _, get in _COLUMNS
         }
         drop = [name for name, _, _ in sorted(_COLUMNS, key=lambda column: -column[1])]
@@ -291,7 +290,7 @@ def _footer(usage_report: UsageReport, width: int, dropped: Sequence[str]) -> It
     for note in usage_notes(usage_report):
         yield from wrap_note(note, width, Role.NOTICE)
     for use in usage_report.budgets:
-        role = Role.BAD if use.is_over else Role.NOTICE if use.is_near(_NEARLY_USED) else Role.FAINT
+        role = Role.BAD if use.is_over else Role.NOTICE if use.is_nearly_used else Role.FAINT
         yield from wrap_note(f"Budget {use.budget}: {use.describe()}.", width, role)
     files = usage_report.ledger.price_files
     more = f" with {', '.join(name for name, _ in files[1:])}" if len(files) > 1 else ""

@@ -197,11 +197,11 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
     rows = [_risk_cells(risk, zone) for risk in shown]
     yield out.format_table(
-        ("session", "state", "not stored", f"last written ({zone_name(zone)})", "deleted", "path"),
+        ("session", "state", "size", f"last written ({zone_name(zone)})", "deleted", "path"),
         rows,
         right=(2,),
         shrink=(4,),
-        drop=("not stored", "state"),
+        drop=("size", "state"),
         ends=True,
     )
     if len(shown) < len(current.at_risk):

@@ -286,7 +286,6 @@ def _list_all_files(criteria: CrossSessionFilter, path: str | None, homes: Seque
             table=lambda files: _listed_file_table(files, criteria.zone),
             nothing=lambda: _explain_no_files(archive, criteria, path),
             limit=criteria.limit,
-            order="most recently touched",
         )
 
 
