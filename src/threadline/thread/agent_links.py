@@ -16,8 +16,8 @@ from threadline.model.homes import SideAgentKind
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.session import AgentKind, AgentLink, Confidence, LinkEvidence
 from threadline.model.side_files import AgentMeta
+from threadline.thread.agent_evidence import AgentEvidence, CallByAgent, Teammate
 from threadline.thread.calls import AGENT_STARTING_TOOLS
-from threadline.thread.evidence import AgentEvidence, CallByAgent, Teammate
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
