@@ -99,8 +99,8 @@ def padded_bar(share: float | None, width: int) -> str:
     """
     filled = min(1.0, max(0.0, share or 0.0)) * width * 8
     eighths = max(1, round(filled)) if filled else 0
-    drawn = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
-    return drawn.ljust(width)
+    blocks = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+    return blocks.ljust(width)
 
 
 def _headline(context: Context) -> list[Span]:

@@ -258,8 +258,8 @@ def _table_lines(
     for window, row in zip(shown, rows[1:], strict=True):
         role = Role.FAINT if window.is_gap else Role.GOOD if window.is_active else Role.BODY
         has_bar = limit is not None and not window.is_gap
-        drawn = padded_bar(float(limit.share(window.sum.tokens)), bar) if limit is not None and has_bar else ""
-        share = Span(out.GAP + drawn.rstrip(), _share_role(window, limit))
+        bar_text = padded_bar(float(limit.share(window.sum.tokens)), bar) if limit is not None and has_bar else ""
+        share = Span(out.GAP + bar_text.rstrip(), _share_role(window, limit))
         yield cut_line((*_row_spans(row, widths, role), share), width)
     if "models" not in fitting:
         yield ()

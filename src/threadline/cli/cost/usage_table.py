@@ -234,13 +234,13 @@ class _Table:
         )
         money = f"{GAP}{format_amount(line.sum.amount, exact=self._exact):>{self._amounts}}"
         draws = self.has_bars and line is not self._total and not line.rest
-        drawn = bar(line.sum.amount, self._most, self._bar, ascii_only=self._ascii) if draws else ""
+        bar_text = bar(line.sum.amount, self._most, self._bar, ascii_only=self._ascii) if draws else ""
         figures_role = Role.TITLE if line is self._total else Role.FAINT if line.role is Role.FAINT else Role.BODY
         return (
             Span(label, line.role),
             Span(figures, figures_role),
             Span(money, figures_role),
-            Span(f"{GAP}{drawn}" if drawn else "", Role.CODE),
+            Span(f"{GAP}{bar_text}" if bar_text else "", Role.CODE),
         )
 
 
@@ -256,9 +256,9 @@ def _header(usage_report: UsageReport, width: int, *, ascii_only: bool) -> Itera
 def _sparkline(usage_report: UsageReport, width: int, *, ascii_only: bool) -> Iterator[Spans]:
     """Amounts over time in one line, for a page too narrow for bars."""
     values = [row.amount for row in usage_report.rows.subtotals(1)]
-    drawn = sparkline(values[-max(1, width - len(GAP)) :], ascii_only=ascii_only)
-    if usage_report.by[0] in TIME_KEYS and len(values) > _MAX_POINTS_WITHOUT_SPARKLINE and drawn.strip():
-        yield (Span(f"{GAP}{drawn}", Role.CODE),)
+    curve = sparkline(values[-max(1, width - len(GAP)) :], ascii_only=ascii_only)
+    if usage_report.by[0] in TIME_KEYS and len(values) > _MAX_POINTS_WITHOUT_SPARKLINE and curve.strip():
+        yield (Span(f"{GAP}{curve}", Role.CODE),)
 
 
 def _time_span(usage_report: UsageReport) -> str:

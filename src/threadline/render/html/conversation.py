@@ -162,7 +162,7 @@ class ConversationRenderer:
         agents = self.unlinked
         if not agents:
             return EMPTY
-        drawn = [
+        html = [
             join(
                 (
                     self._agent(agent, 0),
@@ -171,7 +171,7 @@ class ConversationRenderer:
             )
             for agent in agents
         ]
-        return el("section", el("h2", "Agents without a call"), *drawn, class_="unlinked-agents")
+        return el("section", el("h2", "Agents without a call"), *html, class_="unlinked-agents")
 
     def _article(
         self, placed_item: PlacedItem, before: PlacedItem | None, number: int, size: int, depth: int
@@ -251,14 +251,14 @@ class ConversationRenderer:
         if self.scene.uncut or raw is None:
             return el("div", markdown_to_html(text), class_="prose")
         length = min(len(text), _MAX_PROSE)
-        drawn = markdown_to_html(text[:length])
-        while drawn.count("<") > _MAX_TAGS:  # markup at every word would create too many elements
+        html = markdown_to_html(text[:length])
+        while html.count("<") > _MAX_TAGS:  # markup at every word would create too many elements
             length //= 2
-            drawn = markdown_to_html(text[:length])
+            html = markdown_to_html(text[:length])
         if length == len(text):
-            return el("div", drawn, class_="prose")
+            return el("div", html, class_="prose")
         more = el("a", f"{len(text) - length:,} more characters", href=raw, class_="more")
-        return el("div", drawn, more, class_="prose")
+        return el("div", html, more, class_="prose")
 
     def task(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
         """The task of an agent."""
@@ -323,11 +323,11 @@ class ConversationRenderer:
             place = el("p", el("a", f"Show {count(len(items), 'entry', 'entries')}", href=page), class_="aside")
             unloaded = el("details", el("summary", *line, class_="line"), place, data_src=source)
             return el("div", unloaded, link, class_="agent", data_agent=str(agent.id))
-        drawn = self._articles(items, range(len(items)), depth + 1)
+        html = self._articles(items, range(len(items)), depth + 1)
         # A filter for failures opens the agents that contain them.
         is_open = self.scene.view.agents is Detail.FULL or (self.scene.view.errors and bool(items))
         # Screen readers cannot reach a link inside a summary, so the link is placed beside it.
-        folded = el("details", el("summary", *line, class_="line"), drawn, open=is_open)
+        folded = el("details", el("summary", *line, class_="line"), html, open=is_open)
         return el("div", folded, link, class_="agent", data_agent=str(agent.id))
 
     def output(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:

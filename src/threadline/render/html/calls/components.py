@@ -67,9 +67,9 @@ def prose_block(text: str, call: Call, scene: Scene, limit: int = _MAX_ELEMENTS)
         return el("div", markdown_to_html(text), class_="prose")
     for lines in (MAX_LINES, MAX_LINES // 2, MAX_LINES // 4):
         first, rest = split_head(text, lines)
-        drawn = markdown_to_html(first)
-        if drawn.count("</") <= limit:
-            return join((el("div", drawn, class_="prose"), link_to_more(rest, call, scene, _prose_div)))
+        html = markdown_to_html(first)
+        if html.count("</") <= limit:
+            return join((el("div", html, class_="prose"), link_to_more(rest, call, scene, _prose_div)))
     return output_block(text, call, scene)
 
 
@@ -100,8 +100,8 @@ def folded_block(label: str, *children: Child) -> Markup:
 
 def bullet_list(rows: Iterable[Markup], class_: str) -> Markup:
     """A list; empty markup if it has no rows."""
-    drawn = join(rows)
-    return el("ul", drawn, class_=class_) if drawn else EMPTY
+    html = join(rows)
+    return el("ul", html, class_=class_) if html else EMPTY
 
 
 def bounded_list(items: Sequence[T], draw: Callable[[T], Markup], class_: str, call: Call, scene: Scene) -> Markup:

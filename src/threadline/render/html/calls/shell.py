@@ -82,8 +82,8 @@ def _stdout_block(text: str, call: Call, scene: Scene) -> Markup:
 
 
 def _stderr_block(text: str | None, call: Call, scene: Scene) -> Markup:
-    drawn = output_block(text or "", call, scene, class_="output stderr")
-    return join((el("p", "stderr", class_="label"), drawn)) if drawn else EMPTY
+    html = output_block(text or "", call, scene, class_="output stderr")
+    return join((el("p", "stderr", class_="label"), html)) if html else EMPTY
 
 
 def _shell_facts(result: ShellResult) -> list[str]:
