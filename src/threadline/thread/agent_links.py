@@ -148,11 +148,11 @@ def _fork_step(state: _LinkingState) -> Iterator[_LinkMatch]:
             for candidate in candidates
             if _prompt_of(candidate) and _prompt_of(candidate) in (agent.prompt or "")
         ]
-        chosen = next(iter(same_prompt or candidates), None)
-        if chosen is not None:
+        best = next(iter(same_prompt or candidates), None)
+        if best is not None:
             confidence = Confidence.LIKELY if len(same_prompt or candidates) == 1 else Confidence.GUESS
-            state.claimed.add(chosen.call.id)
-            yield _LinkMatch(agent, chosen.call.id, confidence)
+            state.claimed.add(best.call.id)
+            yield _LinkMatch(agent, best.call.id, confidence)
         elif (owner := state.evidence.owner.get(agent.forked_from)) is not None:
             yield _LinkMatch(
                 agent, None, Confidence.LIKELY, "forked from that entry; no available call started it", owner.id

@@ -316,8 +316,8 @@ def teammate_name(agent: str) -> str | None:
 
 def _attributed_type(entries: Sequence[Entry]) -> str | None:
     """Return the type that an agent's own replies name."""
-    named = (entry.attribution_agent for entry in entries if isinstance(entry, AssistantEntry))
-    return next(filter(None, named), None)
+    types = (entry.attribution_agent for entry in entries if isinstance(entry, AssistantEntry))
+    return next(filter(None, types), None)
 
 
 def _most_used_model(entries: Sequence[Entry]) -> str | None:

@@ -352,8 +352,8 @@ def _session_rows(
 
 def _session_table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> str:
     several = len({row["machine"] for row in rows}) > 1
-    written = f"last written ({zone_name(zone)})"
-    headings = ["session", "", written, "size", "files", "versions", *(["machine"] if several else [])]
+    time_heading = f"last written ({zone_name(zone)})"
+    headings = ["session", "", time_heading, "size", "files", "versions", *(["machine"] if several else [])]
     cells = [
         (
             row["session"][:8],

@@ -60,8 +60,8 @@ def init(uri: str, *, policy: str, change_policy: bool, output: str) -> int:
     and a session with anything left is not pushed. `metrics` removes all text.
     """
     bucket = Bucket(uri)
-    chosen = lakes.Policy(policy)
-    info = lakes.change_policy(bucket, chosen) if change_policy else lakes.create_lake(bucket, chosen)
+    set_policy = lakes.change_policy if change_policy else lakes.create_lake
+    info = set_policy(bucket, lakes.Policy(policy))
     if output != "table":
         out.print_record({"uri": bucket.uri, **asdict(info)}, output)
         return EXIT_OK

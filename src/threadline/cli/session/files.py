@@ -133,8 +133,8 @@ def _filter_touched(session: Session, files: list[FileState], criteria: CrossSes
     long_ago = datetime.min.replace(tzinfo=UTC)
     last_touched: dict[str, datetime] = {}
     for file in files:
-        touched = [times.get((evidence.place.transcript, evidence.place.line)) for evidence in file.evidence]
-        matches = [when or long_ago for when in touched if when in criteria.time]
+        moments = [times.get((evidence.place.transcript, evidence.place.line)) for evidence in file.evidence]
+        matches = [when or long_ago for when in moments if when in criteria.time]
         if matches:
             last_touched[file.path] = max(matches)
     newest = set(sorted(last_touched, key=lambda path: last_touched[path])[-(criteria.limit or 0) :])

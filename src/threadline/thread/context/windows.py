@@ -169,8 +169,8 @@ class ContextLimits:
                 ):
                     self._set(model, LONG_LIMIT, "the request asked for it")
             case AssistantEntry() if entry.message is not None:
-                named = (entry.message.model or "", entry.requested_model or "")
-                if any(_LONG_SUFFIX in name for name in named):
+                names = (entry.message.model or "", entry.requested_model or "")
+                if any(_LONG_SUFFIX in name for name in names):
                     self._set(entry.message.model, LONG_LIMIT, f"the model is named {_LONG_SUFFIX}")
 
     def _raise_to(self, model: str | None, tokens: int, why: str) -> None:
