@@ -292,7 +292,7 @@ def _answer_hook(  # noqa: PLR0917 - what a check depends on
     homes: tuple[str, ...],
     now: datetime,
 ) -> int:
-    """Answer a hook. An error must not block the user's work, so that its exit code is one that Claude Code ignores."""
+    """Answer a hook. An error must not block the user's work, so its exit code is one that Claude Code ignores."""
     try:
         event, directory = _read_hook_input()
         budgets = [budget for budget in read_budgets() if budget.applies_to(directory)] if _has_budgets() else []

@@ -93,8 +93,8 @@ def statusline(
 
     Shows model, cost of the session and of today, the current five-hour window, what is left of budgets (see
     `threadline budget`), and context usage. Reads the JSON that Claude Code passes on standard input, this session's
-    transcripts, and transcripts of other sessions that changed within a day, so that the size of the home does not
-    matter. A + after an amount means "at least"; a ~ before a window means that its start is uncertain.
+    transcripts, and transcripts of other sessions that changed within a day, so the size of the home does not matter.
+    A + after an amount means "at least"; a ~ before a window means that its start is uncertain.
     """
     if install:
         command = " ".join(map(quote, [*program_words(), "statusline"]))

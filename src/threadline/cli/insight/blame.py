@@ -55,7 +55,7 @@ def blame(file: str, *, no_git: bool, format_: str, zone: tzinfo, homes: tuple[s
     """Show who wrote each line of a file.
 
     For each line: the session and the turn whose edit wrote it, with its prompt, model, agent and time; or the commit
-    that brought it, if no session wrote it; or `?` if that cannot be proven. With git, lines are followed through
+    that added it, if no session wrote it; or `?` if that cannot be proven. With git, lines are followed through
     commits, renames, moves and changes of spaces and line breaks.
 
     FILE may be a path that no longer exists: then the last text that sessions recorded is shown. LINE counts from 1;

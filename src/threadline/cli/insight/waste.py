@@ -107,7 +107,7 @@ def waste(
     something twice.
 
     SESSION is the start of a session id, a transcript, or `last`, the default. A period counts what was paid in it,
-    also for something that happened before.
+    even if the cause is older.
     """
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
     limits = WasteLimits(large_output, Decimal(str(min_amount)), min_tokens, repeats)

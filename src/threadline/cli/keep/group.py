@@ -264,7 +264,7 @@ class KeepGroup(LazyGroup):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the action. That there is no keep yet is not an error."""
+        """Run the action. A keep that does not exist yet is not an error."""
         try:
             return super().invoke(ctx)
         except KeepNotFound as error:

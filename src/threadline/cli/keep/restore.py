@@ -75,7 +75,8 @@ def restore(
     """Restore sessions byte for byte, with their agents, tool results, file history, todos, tasks and plans.
 
     SESSION is the start of an id, or `last`. Existing files with other content stay, unless you use --force. Nothing
-    is written outside the home. A truncated transcript is restored as it was before; --at restores it as it was stored.
+    is written outside the home. A truncated transcript is restored with what it lost; --at restores it as it was
+    stored.
     """
     if sessions and everything:
         raise BadQuery("Name sessions or use --all, not both.")
