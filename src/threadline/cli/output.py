@@ -22,7 +22,7 @@ import msgspec
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.json_values import encode_json, escape_match, to_json_value
 from threadline.model.homes import HOME_VARIABLES
-from threadline.model.text import count, format_decimal, format_size, plain_decimal
+from threadline.model.text import count, format_decimal, format_size, plain_decimal, short_id
 from threadline.render import (
     Role,
     Span,
@@ -159,7 +159,7 @@ def format_heading(text: str) -> str:
 
 def session_heading(session: Session) -> str:
     """The id and the title of a session, as a heading."""
-    return format_heading(one_line(f"{(session.id or '')[:8]} {session.title.text}".strip(), page_width()))
+    return format_heading(one_line(f"{short_id(session.id)} {session.title.text}".strip(), page_width()))
 
 
 def pad_cells(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = ()) -> list[str]:
@@ -205,7 +205,7 @@ def format_place(session: Session, place: Place | None) -> str:
     if session.path is None or place.transcript == str(session.path):
         return str(place.line)
     stem = place.transcript.rsplit("/", 1)[-1].removesuffix(".jsonl").removeprefix("agent-")
-    return f"{stem[:8]}:{place.line}"
+    return f"{short_id(stem)}:{place.line}"
 
 
 def print_text(text: str) -> None:

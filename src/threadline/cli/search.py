@@ -27,7 +27,7 @@ from threadline.cli.resolve import ensure_index, open_archive
 from threadline.errors import NotFound, did_you_mean
 from threadline.json_values import to_json_value
 from threadline.model.hits import SNIPPET_LENGTH, Hit, Hits
-from threadline.model.text import count, format_time
+from threadline.model.text import count, format_time, short_id
 from threadline.model.times import zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
 
@@ -263,7 +263,7 @@ def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int
     margin = Span(" " * (len(number) + 2))
     room = max(_MIN_WIDTH, width - len(margin.text))
     title = hit.title or "(no title)"
-    session = (hit.session or "")[:8]
+    session = short_id(hit.session)
     yield (
         Span(f"{number}  ", Role.FAINT),
         Span(f"{session}  " if session else "", Role.CODE),
@@ -294,7 +294,7 @@ def _hit_facts(archive: Archive, hit: Hit, width: int, zone: tzinfo) -> Iterator
         yield format_time(when, zone)
     yield hit.field or hit.kind
     if hit.agent:
-        yield f"agent {plain(hit.agent)[:8]}"
+        yield f"agent {short_id(plain(hit.agent))}"
     if hit.gone:
         yield "transcript deleted"
     if hit.kept:

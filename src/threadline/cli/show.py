@@ -25,7 +25,7 @@ from threadline.errors import NotFound
 from threadline.load import Session
 from threadline.model.calls import Call
 from threadline.model.ledger import sum_fields
-from threadline.model.text import no_such_number
+from threadline.model.text import no_such_number, short_id
 from threadline.render import (
     Detail,
     TextOptions,
@@ -106,7 +106,8 @@ def show(
         costs = loaded.costs
         facts = [f"{describe_tokens(costs.total)} · {describe_cost(costs.total)}"]
         facts += [
-            f"{describe_tokens(shared)} · {describe_cost(shared)} more in copies, counted in session {plain(name[:8])}"
+            f"{describe_tokens(shared)} · {describe_cost(shared)} more in copies, counted in session"
+            f" {plain(short_id(name))}"
             for name, shared in costs.shared.items()
         ]
         facts += [f"turn {turn} is on the abandoned branch {abandoned}"] if abandoned is not None else []

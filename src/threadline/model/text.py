@@ -255,6 +255,18 @@ def short_model_name(model: str | None) -> str:
     return head if head and len(tail) == len("20250929") and tail.isdecimal() else name
 
 
+_SHORT_ID_LENGTH = 8
+
+
+def short_id(id_: str | None) -> str:
+    """The start of an id of a session or an agent, which tables show and commands accept; empty if it is unknown.
+
+    >>> short_id("5e551011-0000-4000-8000-000000000002"), short_id(None)
+    ('5e551011', '')
+    """
+    return (id_ or "")[:_SHORT_ID_LENGTH]
+
+
 def format_decimal(number: Decimal) -> str:
     """Format a number without exponent and trailing zeros.
 

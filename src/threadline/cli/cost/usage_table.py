@@ -11,7 +11,7 @@ from msgspec import Struct
 from threadline.account import TIME_KEYS
 from threadline.cli.output import GAP, shorten_path, wrap_note
 from threadline.model.ledger import Row, Sum
-from threadline.model.text import format_amount, format_tokens, short_model_name
+from threadline.model.text import format_amount, format_tokens, short_id, short_model_name
 from threadline.model.times import in_zone
 from threadline.render import (
     Role,
@@ -31,7 +31,6 @@ from threadline.render import (
 )
 from threadline.reports import UsageReport, usage_notes
 
-_ID_LENGTH = 8
 # What tables show for a value of the key `thread`. Output for programs has the value itself.
 _THREAD_LABELS = {"left branch": "abandoned branch"}
 _MIN_LABEL = 28
@@ -138,7 +137,7 @@ class _LabelFormatter:
     def _label(self, name: str, value: str) -> str:
         if name == "session":
             title = self._titles.get(value, "")
-            return f"{plain(value)[:_ID_LENGTH]}{GAP if title else ''}{one_line(title, _MAX_LABEL)}"
+            return f"{short_id(plain(value))}{GAP if title else ''}{one_line(title, _MAX_LABEL)}"
         if name in {"project", "home", "transcript"}:
             return shorten_path(value, _MAX_LABEL)
         if name == "day" and self._weekdays:

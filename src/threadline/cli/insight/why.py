@@ -17,7 +17,6 @@ from threadline.cli.insight.period import (
     insight_options,
     place_headings,
     print_agents_only,
-    short_id,
     turn_cell,
     with_session_heading,
 )
@@ -32,7 +31,7 @@ from threadline.insight import (
     causes_record,
 )
 from threadline.model.insight.attribution import CauseKind, CostCause
-from threadline.model.text import count, format_amount, format_percent, format_tokens
+from threadline.model.text import count, format_amount, format_percent, format_tokens, short_id
 from threadline.render import clip_path
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def _cause_table(causes: CauseList, rows: Sequence[CostCause], session: Session 
             f"{row.requests:,}",
             *turn_cell(session, row.turn),
             format_where(session, row.session, row.place),
-            row.label + (f" (agent {row.agent[:8]})" if row.agent and row.kind is not CauseKind.AGENT else ""),
+            row.label + (f" (agent {short_id(row.agent)})" if row.agent and row.kind is not CauseKind.AGENT else ""),
         )
         for row in rows
     ]

@@ -48,7 +48,7 @@ from threadline.keep import (
     this_machine,
     verify_keep,
 )
-from threadline.model.text import count, format_size, format_time
+from threadline.model.text import count, format_size, format_time, short_id
 from threadline.render import one_line, plain
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _print_merged(result: MergeResult, store: Store) -> None:
     if result.mended:
         click.echo(f"Repaired {count(result.mended, 'file')} of this keep.")
     if result.forgotten:
-        ids = ", ".join(session[:8] for session in result.forgotten[:8])
+        ids = ", ".join(map(short_id, result.forgotten[:8]))
         click.echo(f"Forgotten in the other keep: {count(len(result.forgotten), 'session')} ({plain(ids)}).")
     if result.pending:
         click.echo(pending_message(result.pending))

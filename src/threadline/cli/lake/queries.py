@@ -31,7 +31,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.sql.answers import AnswerRows, print_answer_rows, print_answer_table, print_schema_table
 from threadline.cli.sql.duckdb_query import query_parquet
-from threadline.model.text import count, format_time
+from threadline.model.text import count, format_time, short_id
 from threadline.model.times import TimeRange, zone_name
 from threadline.render import can_show_blocks
 from threadline.reports import build_usage_report, row_as_json, usage_document
@@ -246,7 +246,13 @@ def search(
         table=lambda hits: out.format_table(
             [f"time ({zone_name(zone)})", "person", "session", "field", "text"],
             [
-                [format_time(hit["timestamp"], zone), hit["person"], hit["session"][:8], hit["field"], hit["text"]]
+                [
+                    format_time(hit["timestamp"], zone),
+                    hit["person"],
+                    short_id(hit["session"]),
+                    hit["field"],
+                    hit["text"],
+                ]
                 for hit in hits
             ],
         ),

@@ -18,7 +18,7 @@ from threadline.cli.options import complete_with, cross_session_options, home_op
 from threadline.cli.resolve import open_archive, parse_place, read_session
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.calls import ListedFile
-from threadline.model.text import format_size, format_time, is_path_or_end, join_some
+from threadline.model.text import format_size, format_time, is_path_or_end, join_some, short_id
 from threadline.model.times import zone_name
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _shorten_places(session: Session, statement: str) -> str:
     for agent in (session.main, *session.agents):
         path = session.path if agent.id is None else agent.transcript
         if path is not None and path != session.path:
-            statement = statement.replace(f"{path}:", f"line {str(agent.id)[:8]}:")
+            statement = statement.replace(f"{path}:", f"line {short_id(agent.id)}:")
         elif path is not None:
             statement = statement.replace(f"{path}:", "line ")
     return statement
@@ -315,7 +315,7 @@ def _listed_file_table(files: Sequence[ListedFile], zone: tzinfo) -> str:
     rows = [
         (
             format_time(file.last, zone),
-            str(file.session or "")[:8],
+            short_id(file.session),
             f"{file.reads:,}",
             f"{file.writes:,}",
             out.shorten_path(file.path, _MAX_PATH),

@@ -14,6 +14,7 @@ from threadline.cli.resolve import parse_place, read_session
 from threadline.model.places import Place
 from threadline.model.session import AgentKind, Session
 from threadline.model.state import ListSource, State, TaskState, TodoState
+from threadline.model.text import short_id
 from threadline.render import one_line
 
 _SIGNS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
@@ -89,7 +90,7 @@ def _agent_label(session: Session, agent_id: str) -> str:
     """An agent's id, or its task if the id is not its own."""
     agent = session.agent(agent_id)
     if agent is None or agent.kind is not AgentKind.INLINE:
-        return agent_id[:8]
+        return short_id(agent_id)
     return one_line(agent.description or agent.prompt or agent_id, _MAX_LABEL)
 
 
