@@ -30,7 +30,7 @@ from tools.demo import projects
 from threadline.errors import BadQuery
 from threadline.find import homes
 from threadline.index import Index, refresh_index
-from threadline.model.tables import Hit, Hits
+from threadline.model.hits import Hit, Hits
 from threadline.search import search
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from threadline.model.budgets import Budget, BudgetUse
     from threadline.model.calls import Call, FileList, ListedCall, ListedFile, Outcome
     from threadline.model.context import Context, Request
-    from threadline.model.edits import FileEdit, FileLog
     from threadline.model.entries import (
         KINDS,
         AnyEntry,
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
         UserEntry,
     )
     from threadline.model.entry_filter import EntryFilter
+    from threadline.model.hits import Hit, Hits
     from threadline.model.homes import Found, Home, Project, SideFile, Transcript
     from threadline.model.ledger import Charge, Flag, MissingAgent, Rate, Row, Rows, SessionCosts, Sum
     from threadline.model.places import Line, Place, Problem, ProblemKind
@@ -105,10 +105,11 @@ if TYPE_CHECKING:
         typed_result,
     )
     from threadline.model.session import Act, ActKind, Agent, Branch, Compaction, Continuation, Thread, Turn
-    from threadline.model.state import FileState, State, TaskState, TodoState
-    from threadline.model.tables import Hit, Hits, Listing, Table
-    from threadline.model.text import Title, extract_text
+    from threadline.model.state import FileEdit, FileLog, FileState, State, TaskState, TodoState
+    from threadline.model.tables import Listing, Table
+    from threadline.model.text import extract_text
     from threadline.model.times import parse_timestamp
+    from threadline.model.titles import Title
     from threadline.model.usage import Head, Usage
     from threadline.parse import entries, heads, read_side_file
     from threadline.reports import (
@@ -323,7 +324,6 @@ __getattr__ = lazy_exports(
         "model.budgets": ["Budget", "BudgetUse"],
         "model.calls": ["Call", "FileList", "ListedCall", "ListedFile", "Outcome"],
         "model.context": ["Context", "Request"],
-        "model.edits": ["FileEdit", "FileLog"],
         "model.entries": [
             "AnyEntry",
             "AssistantEntry",
@@ -337,6 +337,7 @@ __getattr__ = lazy_exports(
             "UserEntry",
         ],
         "model.entry_filter": ["EntryFilter"],
+        "model.hits": ["Hit", "Hits"],
         "model.homes": ["Found", "Home", "Project", "SideFile", "Transcript"],
         "model.ledger": ["Charge", "Flag", "MissingAgent", "Rate", "Row", "Rows", "SessionCosts", "Sum"],
         "model.places": ["Line", "Place", "Problem", "ProblemKind"],
@@ -391,10 +392,11 @@ __getattr__ = lazy_exports(
             "typed_result",
         ],
         "model.session": ["Act", "ActKind", "Agent", "Branch", "Compaction", "Continuation", "Thread", "Turn"],
-        "model.state": ["FileState", "State", "TaskState", "TodoState"],
-        "model.tables": ["Hit", "Hits", "Listing", "Table"],
-        "model.text": ["Title", "extract_text"],
+        "model.state": ["FileEdit", "FileLog", "FileState", "State", "TaskState", "TodoState"],
+        "model.tables": ["Listing", "Table"],
+        "model.text": ["extract_text"],
         "model.times": ["parse_timestamp"],
+        "model.titles": ["Title"],
         "model.usage": ["Head", "Usage"],
         "parse": ["entries", "heads", "read_side_file"],
         "reports": [

@@ -50,14 +50,13 @@ from threadline.find import (
 from threadline.home_files import read_in_home
 from threadline.model import session as model
 from threadline.model.context import Context, Request
-from threadline.model.edits import FileEdit
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
 from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
 from threadline.model.ledger import SessionCosts
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
 from threadline.model.session import AgentKind
-from threadline.model.state import ListSource, State, TaskState, TodoState
-from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef
+from threadline.model.state import FileEdit, ListSource, State, TaskState, TodoState
+from threadline.model.titles import NO_LINKS, SummaryLinks, SummaryRef
 from threadline.model.usage import Sighting
 from threadline.parse import (
     DECODE_ERRORS,

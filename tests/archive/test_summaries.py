@@ -16,7 +16,7 @@ from tests.transcripts import Pen, Row, prompt, reply, transcript, write
 
 import threadline
 from threadline.model.homes import Transcript
-from threadline.model.summaries import SummaryRef, choose_summary
+from threadline.model.titles import SummaryRef, choose_summary
 from threadline.parse import TranscriptLinks, find_summaries
 from threadline.summary import SessionFilter
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import threadline
-from threadline.model.blocks import ToolResultBlock, ToolUseBlock
+from threadline import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import KINDS, AssistantEntry, Entry, UserEntry
 from threadline.model.homes import SideFile
 from threadline.model.results import result_type

@@ -381,12 +381,12 @@ def test_wording_of_counts_and_shares(cli: CliRunner, tmp_path: Path) -> None:
     torn = b'{"type":"user"'
     home, _path = write_home(tmp_path, *transcript(prompt("x" * 200_000)), {"type": "novelty"}, torn)
     shown = cli("doctor", home).out
-    assert "Read 1 transcript: 3 lines, 2 entries" in shown
+    assert "Read 1 transcript (3 lines, 2 entries" in shown
     assert "Understood 99.99% of bytes, 14 bytes pending" in shown
     (row,) = [text for text in shown.splitlines() if text.lstrip().startswith("torn-tail")]
     assert "14 bytes pending" in row
     _home, path = write_home(tmp_path / "other", *transcript(prompt("x")))
-    assert "Read 1 transcript: 1 line, 1 entry, " in cli("doctor", path).out
+    assert "Read 1 transcript (1 line, 1 entry, " in cli("doctor", path).out
 
 
 def test_a_session_includes_its_agents(cli: CliRunner, tmp_path: Path) -> None:

@@ -17,7 +17,17 @@ from threadline.cli.commands import COMMANDS
 from threadline.cli.keep.group import ACTIONS
 
 
-@for_each("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])
+def _actions(group: str) -> list[str]:
+    context = click.Context(commands.threadline)
+    command = commands.threadline.get_command(context, group)
+    assert isinstance(command, click.Group)
+    return [f"{group} {action}" for action in command.list_commands(context)]
+
+
+ALL_COMMANDS = ["", *COMMANDS, *_actions("keep"), *_actions("budget"), *_actions("lake")]
+
+
+@for_each("command", ALL_COMMANDS)
 @for_each("option", ["--help", "-h"])
 def test_every_command_has_examples(cli: CliRunner, command: str, option: str) -> None:
     """`--help` and `-h` of every command show usage and examples, and succeed."""
@@ -49,7 +59,7 @@ def test_prints_version(cli: CliRunner) -> None:
         assert cli(option).out.split()[-1] == threadline.__version__
 
 
-@for_each("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])
+@for_each("command", ALL_COMMANDS)
 def test_help_fits_80_columns(cli: CliRunner, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No line of the help is longer than 80 columns, including examples, and none is cut."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -58,7 +68,7 @@ def test_help_fits_80_columns(cli: CliRunner, command: str, monkeypatch: pytest.
     assert [line for line in lines[1:] if line.endswith("...")] == []
 
 
-@for_each("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])
+@for_each("command", ALL_COMMANDS)
 def test_help_is_uniform(cli: CliRunner, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Defaults are written as `Default: …`, and the comments of examples start in one column."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -100,7 +110,7 @@ def test_suggests_command_for_path_or_typo(cli: CliRunner, demo_home: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "arguments", [["frobnicate"], ["--frobnicate"], ["entries"], ["doctor", "--jobs", "0"], ["demo"]]
+    "arguments", [["frobnicate"], ["--frobnicate"], ["blame"], ["doctor", "--jobs", "0"], ["demo"]]
 )
 def test_usage_error_points_to_help(cli: CliRunner, arguments: list[str]) -> None:
     """A usage error exits with 2, prints nothing on standard output, and points to the help."""
@@ -193,7 +203,10 @@ def test_agents_are_in_the_tree_and_in_usage(cli: CliRunner) -> None:
 def test_mistakes_have_a_hint(cli: CliRunner, tmp_path: Path) -> None:
     """No session, a folder instead of one, or a word instead of a number: exit code 2, and what to write."""
     for words, sentence in (
-        (["show"], "Missing argument 'SESSION'. Use the start of a session id, or `last` for the newest session."),
+        (
+            ["keep", "forget", "--reason", "x"],
+            "Missing argument 'SESSION'. Use the start of a session id, or `last` for the newest session.",
+        ),
         (
             ["show", str(tmp_path)],
             f"'{tmp_path}' is a folder. Name a transcript, the start of a session id, or `last`.",

@@ -533,7 +533,7 @@ def test_missing_keep_and_invalid_arguments(cli: CliRunner, tmp_path: Path, monk
         (["merge"], "OTHER"),
         (["merge", tmp_path / "nowhere"], "There is no keep in"),
         (["forget", "last"], "--reason"),
-        (["--quiet", "status"], "has no option --quiet"),
+        (["--quiet", "status"], "--quiet does not apply to `threadline keep status`"),
     ):
         result = cli("keep", *words)
         assert result.code in (1, 2)

@@ -228,7 +228,7 @@ def test_options_before_a_command_are_passed_on(cli: CliRunner, demo_home: Path,
     assert (both.code, both.out) == (2, "")
     refused = cli(*home, "demo", tmp_path / "new")
     assert (refused.code, refused.out) == (2, "")
-    assert "`threadline demo` has no option --home" in refused.err
+    assert "--home does not apply to `threadline demo`" in refused.err
     assert not (tmp_path / "new").exists()
 
 

@@ -213,4 +213,4 @@ def test_escapes_hostile_price_file(cli: CliRunner, tmp_path: Path) -> None:
 def test_needs_no_home(cli: CliRunner) -> None:
     """The command reads no home, and says so when one is given."""
     assert cli("prices").code == 0
-    assert "has no option --home" in cli("--home", "x", "prices").err
+    assert "--home does not apply to `threadline prices`" in cli("--home", "x", "prices").err

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.cli.runner import COMMAND, CliRunner, control_characters, run_in_subprocess, subprocess_environment
 from tests.cli.test_cli_hostile import EVERYTHING, TEXTS, ascii_json
+from tests.subtests import for_each
 from tests.thread.session_cases import main_transcripts
 from tests.transcripts import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
@@ -380,6 +381,14 @@ def test_show_json_has_turns_and_jsonl_entries(cli: CliRunner, home: Path) -> No
     assert len(cli("show", SESSION, "--csv", "--home", home).csv) == len(rows)
     rows_with_agents = cli("show", SESSION, "--jsonl", "--agents", "full", "--home", home).jsonl
     assert {row["agent"] for row in rows_with_agents} == {None, AGENT}
+
+
+@for_each("command", ["show", "tree", "context", "request", "todos", "entries", "explain", "why", "waste"])
+def test_commands_about_one_session_take_the_newest(cli: CliRunner, home: Path, command: str) -> None:
+    """Without SESSION, a command about one session is about `last`."""
+    unnamed, last = cli(command, "--home", home), cli(command, "last", "--home", home)
+    assert (unnamed.code, unnamed.out, unnamed.err) == (last.code, last.out, last.err)
+    assert unnamed.code in (0, 1)
 
 
 def test_show_refuses_unknown_turn_or_branch(cli: CliRunner, home: Path) -> None:

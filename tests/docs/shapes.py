@@ -10,8 +10,8 @@ from typing import Any, get_args
 from msgspec import Struct, inspect
 
 import threadline.model
+from threadline import Block, ContentBlock
 from threadline.model.attachments import Attachment
-from threadline.model.blocks import Block, ContentBlock
 from threadline.model.entries import KINDS, InternalEntry
 from threadline.model.entries.conversation import ProgressData
 from threadline.model.results import OtherResult, ToolResult

@@ -17,9 +17,9 @@ from threadline.export.redacted_copies import RedactedCopies
 from threadline.find import homes, look
 from threadline.model.homes import TranscriptKind
 from threadline.redact import Settings
-from threadline.render import AgentDetail, Detail, View
+from threadline.render import Detail, View
 
-FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
+FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=Detail.FULL, images=False, everything=True)
 FORMATS = ("html", "md", "json", "jsonl", "txt", "site")
 
 

@@ -15,9 +15,9 @@ from tests.redact.planted import Case, cases
 from threadline.export import ExportFormat, ExportOptions, export_sessions
 from threadline.export.leak_check import UnsafeExport
 from threadline.redact import Settings
-from threadline.render import AgentDetail, Detail, View
+from threadline.render import Detail, View
 
-FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
+FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=Detail.FULL, images=False, everything=True)
 FORMATS = ("md", "html", "json", "jsonl", "txt")
 MIN_REMOVED = 0.95
 _TAG = re.compile(r"<[^>]*>")

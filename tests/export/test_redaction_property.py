@@ -18,9 +18,9 @@ from threadline.export.exporter import _Exporter
 from threadline.export.redacted_copies import RedactedCopies
 from threadline.redact import Settings
 from threadline.redact.rules.formats import FORMATS
-from threadline.render import AgentDetail, Detail, View
+from threadline.render import Detail, View
 
-FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
+FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=Detail.FULL, images=False, everything=True)
 AROUND = st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]<>&`*#|\\é→", max_size=30)
 
 

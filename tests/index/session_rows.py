@@ -15,8 +15,7 @@ from threadline.model.calls import Outcome
 from threadline.model.homes import TranscriptKind
 from threadline.model.session import LinkEvidence
 from threadline.model.state import EvidenceKind
-from threadline.thread import state_at
-from threadline.thread.calls import exit_code
+from threadline.thread import exit_code, state_at
 
 Rows = dict[str, list[Any]]
 _HOWS = frozenset(

@@ -537,7 +537,7 @@ def _displayed_words(session: Session) -> Iterator[tuple[str, set[str]]]:
     """The words of a session that are displayed, by the kind of item."""
     notifications = {entry_key(notification.entry): [notification] for notification in find_notifications(session)}
     for agent in (session.main, *session.agents):
-        for item in build_outline(agent, news=notifications):
+        for item in build_outline(agent, notifications=notifications):
             keys = _keys(item.call.input) if isinstance(item, CallItem) else set()
             for text in _texts(item):
                 yield type(item).__name__, set(tokenize(normalize_text(text))) - keys
@@ -563,7 +563,7 @@ def _texts(item: Item) -> list[str]:  # noqa: PLR0911 - a line an item
         case CallItem():
             return [summarize_input(item.call.tool, item.call.input), item.call.feedback or ""]
         case TaskUpdateItem():
-            return [item.news.summary or "", item.news.result or ""]
+            return [item.notification.summary or "", item.notification.result or ""]
         case CompactionItem() if item.compaction.summary is not None:
             return [item.compaction.summary.text]
     return []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import threadline
-from threadline.model.blocks import ImageBlock, Message, TextBlock, ThinkingBlock, ToolUseBlock
+from threadline import ImageBlock, Message, TextBlock, ThinkingBlock, ToolUseBlock
 from threadline.model.entries import AssistantEntry, UserEntry
 
 _TEXT = {"type": "text", "text": "a"}

@@ -18,7 +18,7 @@ import threadline
 from threadline.account import load_rates
 from threadline.find import look
 from threadline.model.entries import AssistantEntry
-from threadline.model.ledger import DifferenceCause, ReportedSession, ReportedUsage
+from threadline.model.reported_costs import DifferenceCause, ReportedSession, ReportedUsage
 from threadline.reports import build_ledger, reconcile
 
 NEWEST = newest() if API.exists() else None

@@ -11,7 +11,7 @@ from tests.render.sessions import session, text_lines
 from tests.transcripts import SESSION, Part, Pen, Row, prompt, reply, transcript
 
 from threadline.model.session import Session
-from threadline.render import AgentDetail, AgentPlacement, TreeNode
+from threadline.render import AgentPlacement, Detail, TreeNode
 from threadline.render.tree import build_tree, draw_tree
 
 
@@ -55,7 +55,7 @@ def nodes(root: TreeNode) -> Iterator[TreeNode]:
 
 def shown_agents(nested: Session) -> list[str]:
     """The agents in the full text, by their last words."""
-    lines = text_lines(nested, agents=AgentDetail.FULL, width=200)
+    lines = text_lines(nested, agents=Detail.FULL, width=200)
     return sorted(line.split("Did ")[1].rstrip(".") for line in lines if "Did " in line)
 
 
@@ -93,7 +93,7 @@ def test_counts_agents_that_are_nested_too_deeply(tmp_path: Path) -> None:
     shown = sum(node.kind == "agent" for node in nodes(root))
     assert f"… {size - shown} nested agents not shown" in "\n".join(draw_tree(root, 200))
     assert f"… {size - len(shown_agents(nested)) - 1} nested agents not shown" in "\n".join(
-        text_lines(nested, agents=AgentDetail.FULL, width=200)
+        text_lines(nested, agents=Detail.FULL, width=200)
     )
     for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
         assert run_in_subprocess("tree", tmp_path / f"{SESSION}.jsonl", *output).code == 0

@@ -8,7 +8,7 @@ from typing import Any
 from tests.render.sessions import session, text_lines
 from tests.transcripts import SESSION, Pen, call, chain, meta, prompt, reply, transcript
 
-from threadline.render import AgentDetail, display_width
+from threadline.render import Detail, display_width
 
 AGENT = "a0123456789abcdef"
 
@@ -264,12 +264,12 @@ def test_folds_agents_to_a_line_under_their_call(tmp_path: Path) -> None:
 def test_shows_agents_in_full_or_not_at_all(tmp_path: Path) -> None:
     """In full they are indented under the call. Side agents are shown only with everything."""
     sample = session_with_agent(tmp_path)
-    full = text_lines(sample, agents=AgentDetail.FULL)
+    full = text_lines(sample, agents=Detail.FULL)
     assert "  │ ❯ Find it!" in full  # noqa: RUF001 - the sign of a prompt
     assert any(line.startswith("  │ ✓ Grep  it") for line in full)
-    assert not any("↳" in line for line in text_lines(sample, agents=AgentDetail.NONE))
+    assert not any("↳" in line for line in text_lines(sample, agents=Detail.NONE))
     assert not any("A summary" in line for line in full)
-    assert any("A summary" in line for line in text_lines(sample, agents=AgentDetail.FULL, everything=True))
+    assert any("A summary" in line for line in text_lines(sample, agents=Detail.FULL, everything=True))
 
 
 def test_everything_unfolds_all(tmp_path: Path) -> None:

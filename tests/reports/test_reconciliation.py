@@ -14,7 +14,7 @@ from tests.transcripts import MODEL, START, Part, Pen, Writer, call, chain, meta
 from threadline.account import load_rates
 from threadline.find import look
 from threadline.json_values import encode_json
-from threadline.model.ledger import TOLERANCE, DifferenceCause, ReportedSession, ReportedUsage
+from threadline.model.reported_costs import TOLERANCE, DifferenceCause, ReportedSession, ReportedUsage
 from threadline.parse import read_cost_states
 from threadline.render import reconciliation_lines
 from threadline.render.reconciliation import reported_session_lines

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.model.tables import SNIPPET_LENGTH
+from threadline.model.hits import SNIPPET_LENGTH
 from threadline.search.match import Snippet, snippet
 from threadline.search.query import parse_query
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.subtests import for_each
 
-from threadline.model.blocks import Message
+from threadline import Message
 from threadline.model.entries import KINDS, AnyEntry, UserEntry
 from threadline.shape import Shape, find_unknown, strict_type
 from threadline.shape.lenient import wire_fields

@@ -14,8 +14,7 @@ from tests.transcripts import Row, call, chain, meta, prompt, reply, transcript
 
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import ShellResult
-from threadline.thread import find_acts, find_calls, find_notifications, split_into_turns
-from threadline.thread.calls import exit_code
+from threadline.thread import exit_code, find_acts, find_calls, find_notifications, split_into_turns
 
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "

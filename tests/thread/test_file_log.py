@@ -8,9 +8,8 @@ import pytest
 from tests.thread.state_rows import edit_call, hunks, read_call, session_of, write_call
 from tests.transcripts import MODEL, Part, call, prompt
 
-from threadline.model.edits import DiffSource, FileEdit
 from threadline.model.session import Session
-from threadline.model.state import EvidenceKind
+from threadline.model.state import DiffSource, EvidenceKind, FileEdit
 from threadline.thread import file_log
 
 A = "/work/app/a.py"

@@ -12,7 +12,7 @@ from tests.transcripts import SESSION, call, chain, prompt, reply, transcript, w
 
 from threadline.errors import NotFound
 from threadline.load import Session, read
-from threadline.model.text import Title, TitleSource
+from threadline.model.titles import Title, TitleSource
 
 NESTED = "calls-of-agents-belong-to-the-turn-that-started-them"
 

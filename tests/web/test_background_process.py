@@ -22,7 +22,7 @@ time.sleep(60)
 """
 
 
-def _sleep(path: Path) -> Callable[[], None]:
+def _sleep(path: Path) -> Callable[[], object]:
     """A function that writes its process id and sleeps."""
     return partial(exec, _SLEEP.format(path=str(path)))
 

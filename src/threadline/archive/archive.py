@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from threadline.load import Session
     from threadline.model.budgets import Budget, BudgetUse
     from threadline.model.calls import FileList, ListedCall, ToolGroups
-    from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
+    from threadline.model.hits import Hit, Hits
     from threadline.model.homes import Found, Transcript
     from threadline.model.insight.attribution import Attribution
     from threadline.model.insight.blame import Blame
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from threadline.model.insight.waste import WasteLimits, WasteList
     from threadline.model.ledger import Sum
     from threadline.model.places import SessionId
-    from threadline.model.summaries import SummaryLinks
-    from threadline.model.tables import Hit, Hits
+    from threadline.model.state import FileLog
+    from threadline.model.titles import SummaryLinks
     from threadline.reports import (
         Examination,
         FailureFilter,
@@ -1689,7 +1689,7 @@ class Archive:
             IndexBusy: another process is building the index.
         """
         from threadline.archive.file_log import read_edits
-        from threadline.model.edits import FileLog
+        from threadline.model.state import FileLog
 
         check_texts(path=path)
         selection = self._call_filter(selection, session, project, since, until, limit)

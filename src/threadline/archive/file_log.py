@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from threadline.errors import Error
 from threadline.load import read
-from threadline.model.edits import DiffSource, FileEdit
-from threadline.model.state import EvidenceKind
+from threadline.model.state import DiffSource, EvidenceKind, FileEdit
 
 if TYPE_CHECKING:
     from threadline.index import EditKey

@@ -397,5 +397,7 @@ def forward_options(
     for parameter in used:
         if parameter not in accepted:
             option = names.get(parameter, parameter.removeprefix("as_").replace("_", "-"))
-            raise click.UsageError(f"`{program} {name}` has no option --{option}.")
+            raise click.UsageError(
+                f"--{option} does not apply to `{program} {name}`. `{program} {name} --help` lists its options."
+            )
     ctx.default_map = {name: used}

@@ -153,9 +153,9 @@ def _summary_lines(examination: Examination) -> Iterator[str]:
         format_size(examination.bytes),
     )
     side = sum(examination.side_files.values())
-    beside = f"; and {count(side, 'side file')}" if side else ""
+    beside = f" and {count(side, 'side file')}" if side else ""
     yield out.wrap_text(
-        f"Read {count(examination.transcripts, 'transcript')}: {', '.join(counts)}{beside}", indent="  "
+        f"Read {count(examination.transcripts, 'transcript')} ({', '.join(counts)}){beside}", indent="  "
     )
     damaged = f", {format_size(examination.malformed_bytes)} damaged" if examination.malformed_bytes else ""
     pending = (

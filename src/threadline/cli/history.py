@@ -23,7 +23,7 @@ from threadline.cli.options import (
 from threadline.cli.resolve import open_archive
 from threadline.json_values import to_json_value
 from threadline.model.homes import Home
-from threadline.model.text import count, format_time, join_some
+from threadline.model.text import count, format_time, join_some, short_id
 from threadline.model.times import TimeRange, zone_name
 from threadline.render import Role, Span, Spans, Style, display_width, one_line, plain
 from threadline.reports import PromptFilter, PromptHistory, TypedPrompt
@@ -101,7 +101,7 @@ def _print_prompts(prompts: Iterator[TypedPrompt], limit: int, zone: tzinfo, *, 
 
 
 def _prompt_line(prompt: TypedPrompt, width: int, zone: tzinfo) -> Spans:
-    session = plain((prompt.session or "")[:8])
+    session = plain(short_id(prompt.session))
     project = out.shorten_path(prompt.project or "", _PROJECT_WIDTH) if width >= _MIN_WIDTH_FOR_PROJECT else None
     pasted = f"  +{prompt.pasted} pasted" if prompt.pasted else ""
     before = (

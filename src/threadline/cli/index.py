@@ -51,7 +51,7 @@ def index(action: str, *, insight: bool, homes: tuple[str, ...], jobs: int | Non
     The index is one file per set of homes, derived from transcripts alone: it can be deleted at any time. It is stored
     in the platform's cache folder, or in THREADLINE_CACHE. Commands that need it refresh it themselves. `refresh` reads
     only what changed. `rebuild` builds a new index and replaces the old one when it is complete. With --insight, both
-    also prepare the answers of `why`, `waste` and `outcomes`, which otherwise happens when they are first asked.
+    also prepare the answers of `why`, `waste` and `outcomes`, which otherwise happens when they are first used.
     """
     archive = open_archive(homes, jobs, quiet_bytes=0, require_home=True)
     if action == "path":

@@ -41,6 +41,7 @@ from threadline.model.text import (
     format_time,
     format_tokens,
     join_some,
+    short_id,
     short_model_name,
 )
 from threadline.model.times import TimeRange, zone_name
@@ -276,7 +277,7 @@ def _copy_note(session: SessionSummary, spending: SpendingBySession) -> str:
     shared = spending.shared.get(session.path, ())
     if not shared or spending.of(session.path).charges:
         return ""
-    return f"copy of {plain(str(shared[0].session or shared[0].transcript.name)[:8])}"
+    return f"copy of {plain(short_id(shared[0].session or shared[0].transcript.name))}"
 
 
 def _session_lines(
@@ -287,7 +288,7 @@ def _session_lines(
     mark = "running  " if session.running else "kept  " if session.kept else ""
     title = one_line(session.title or "(no title)", max(20, width - 10 - len(mark)))
     yield (
-        Span(f"{str(session.id)[:8]}  ", Role.CODE),
+        Span(f"{short_id(session.id):<8}  ", Role.CODE),
         Span(mark, Role.GOOD if session.running else Role.FAINT),
         Span(title, Role.TITLE),
     )

@@ -46,7 +46,7 @@ Examples:
 @click.option(
     "--project",
     metavar="PATH",
-    help="Answer about sessions started in this directory or below it; `all` for all. Default: the current directory.",
+    help="Only sessions started in this directory or below it; `all` for all. Default: the current directory.",
 )
 @click.option("--no-redact", is_flag=True, help="Do not remove secrets and personal data from answers.")
 @click.option("--http", "is_http", is_flag=True, help="Listen on a port of this machine instead, and print a token.")

@@ -24,7 +24,7 @@ NO_LIMIT = 1_000_000_000
 """What `--limit 0` stands for: more than there ever is, so that it is a limit like any other."""
 FORMATS = ("table", "json", "jsonl", "csv")
 _FORMAT_HELP = {
-    "csv": "Print rows as CSV with a header. Cells that a spreadsheet would run as a formula get a leading '.",
+    "csv": "Print rows as CSV with a header. Formulas get a leading '.",
     "jsonl": "Print one JSON object per line.",
     "json": "Print one JSON document.",
 }
@@ -46,10 +46,10 @@ def output_options(function: CommandFunction) -> CommandFunction:
 
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> Any:
-        chosen = [name for name in _FORMAT_HELP if options.pop(format_parameter(name))]
-        if len(chosen) > 1:
-            raise click.UsageError(f"Use only one of {', '.join(f'--{name}' for name in reversed(chosen))}.")
-        return function(*arguments, output=chosen[0] if chosen else "table", **options)
+        formats = [name for name in _FORMAT_HELP if options.pop(format_parameter(name))]
+        if len(formats) > 1:
+            raise click.UsageError(f"Use only one of {', '.join(f'--{name}' for name in reversed(formats))}.")
+        return function(*arguments, output=formats[0] if formats else "table", **options)
 
     decorated: CommandFunction = run
     for name, text in _FORMAT_HELP.items():

@@ -22,7 +22,7 @@ import msgspec
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.json_values import encode_json, escape_match, to_json_value
 from threadline.model.homes import HOME_VARIABLES
-from threadline.model.text import count, format_decimal, format_size, plain_decimal
+from threadline.model.text import count, format_decimal, format_size, plain_decimal, short_id
 from threadline.render import (
     Role,
     Span,
@@ -159,7 +159,7 @@ def format_heading(text: str) -> str:
 
 def session_heading(session: Session) -> str:
     """The id and the title of a session, as a heading."""
-    return format_heading(one_line(f"{(session.id or '')[:8]} {session.title.text}".strip(), page_width()))
+    return format_heading(one_line(f"{short_id(session.id)} {session.title.text}".strip(), page_width()))
 
 
 def pad_cells(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = ()) -> list[str]:
@@ -205,7 +205,7 @@ def format_place(session: Session, place: Place | None) -> str:
     if session.path is None or place.transcript == str(session.path):
         return str(place.line)
     stem = place.transcript.rsplit("/", 1)[-1].removesuffix(".jsonl").removeprefix("agent-")
-    return f"{stem[:8]}:{place.line}"
+    return f"{short_id(stem)}:{place.line}"
 
 
 def print_text(text: str) -> None:
@@ -337,7 +337,6 @@ def print_listing(
     table: Callable[[Sequence[_Item]], str],
     nothing: Callable[[], str],
     limit: int | None = None,
-    order: str = "newest",
 ) -> int:
     """Print a list as a table or as rows; return the exit code.
 
@@ -348,14 +347,13 @@ def print_listing(
         table: Formats all items as a table for people.
         nothing: Explains why the list is empty. Called only if it is.
         limit: The limit in effect. If the table reaches it, a note says how to see more.
-        order: Which items a limit keeps: `newest`.
     """
     if output != "table":
         print_rows(map(row, items), output)
     elif items:
         click.echo(table(items))
         if len(items) == limit:
-            click.echo("\n" + wrap_text(f"Showing the {order} {limit:,}. Use --limit N for more."))
+            click.echo("\n" + wrap_text(f"Showing the newest {limit:,}. Use --limit N for more."))
     return EXIT_OK if items else report_nothing(nothing())
 
 

@@ -26,8 +26,8 @@ from threadline.cli.options import (
 from threadline.cli.resolve import ensure_index, open_archive
 from threadline.errors import NotFound, did_you_mean
 from threadline.json_values import to_json_value
-from threadline.model.tables import SNIPPET_LENGTH, Hit, Hits
-from threadline.model.text import count, format_time
+from threadline.model.hits import SNIPPET_LENGTH, Hit, Hits
+from threadline.model.text import count, format_time, short_id
 from threadline.model.times import zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
 
@@ -263,7 +263,7 @@ def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int
     margin = Span(" " * (len(number) + 2))
     room = max(_MIN_WIDTH, width - len(margin.text))
     title = hit.title or "(no title)"
-    session = (hit.session or "")[:8]
+    session = short_id(hit.session)
     yield (
         Span(f"{number}  ", Role.FAINT),
         Span(f"{session}  " if session else "", Role.CODE),
@@ -294,7 +294,7 @@ def _hit_facts(archive: Archive, hit: Hit, width: int, zone: tzinfo) -> Iterator
         yield format_time(when, zone)
     yield hit.field or hit.kind
     if hit.agent:
-        yield f"agent {plain(hit.agent)[:8]}"
+        yield f"agent {short_id(plain(hit.agent))}"
     if hit.gone:
         yield "transcript deleted"
     if hit.kept:
@@ -338,7 +338,7 @@ def _open_hit(
 ) -> int:
     """Show the turn that contains a hit, numbered from 1. The pager starts at the hit if it can."""
     from threadline.load import read  # noqa: PLC0415 - a list of hits needs no reader
-    from threadline.render import AgentDetail, TextOptions, session_to_text  # noqa: PLC0415 - likewise
+    from threadline.render import Detail, TextOptions, session_to_text  # noqa: PLC0415 - likewise
     from threadline.thread import find_notifications  # noqa: PLC0415 - likewise
 
     if number > len(hits):
@@ -355,7 +355,7 @@ def _open_hit(
     options = TextOptions(
         width=out.page_width(),
         colour=colour,
-        agents=AgentDetail.FOLD,
+        agents=Detail.FOLD,
         everything=True,
         branch=branch,
         turn=turn,

@@ -25,9 +25,9 @@ from threadline.errors import NotFound
 from threadline.load import Session
 from threadline.model.calls import Call
 from threadline.model.ledger import sum_fields
-from threadline.model.text import no_such_number
+from threadline.model.text import no_such_number, short_id
 from threadline.render import (
-    AgentDetail,
+    Detail,
     TextOptions,
     branch_of_turn,
     continuation_record,
@@ -42,7 +42,7 @@ from threadline.thread import find_notifications
 _EPILOG = """
 \b
 Examples:
-  threadline show last                     the newest session
+  threadline show                          the newest session
   threadline show 55604662 --agents full   with everything its agents did
   threadline show last --turn 3            one turn
   threadline show last --branch 1          a branch abandoned by an edit
@@ -52,7 +52,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", shell_complete=complete_with("sessions"))
+@click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.option(
     "--agents",
     type=click.Choice(["full", "fold", "none"]),
@@ -84,15 +84,15 @@ def show(
 ) -> int:
     """Print a session as a conversation.
 
-    SESSION is the start of a session id, its slug, a transcript, or `last`. On a terminal, output goes through
-    a pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
+    SESSION is the start of a session id, its slug, a transcript, or `last`, the default. On a terminal, output goes
+    through a pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
     loaded = read_session(session, homes)
     colour = out.use_colour(enabled=colour)
     options = TextOptions(
         width=out.page_width(),
         colour=colour,
-        agents=AgentDetail(agents),
+        agents=Detail(agents),
         everything=everything,
         branch=branch,
         turn=turn,
@@ -106,7 +106,8 @@ def show(
         costs = loaded.costs
         facts = [f"{describe_tokens(costs.total)} · {describe_cost(costs.total)}"]
         facts += [
-            f"{describe_tokens(shared)} · {describe_cost(shared)} more in copies, counted in session {plain(name[:8])}"
+            f"{describe_tokens(shared)} · {describe_cost(shared)} more in copies, counted in session"
+            f" {plain(short_id(name))}"
             for name, shared in costs.shared.items()
         ]
         facts += [f"turn {turn} is on the abandoned branch {abandoned}"] if abandoned is not None else []

@@ -24,14 +24,14 @@ from threadline.render import TreeNode, build_tree, draw_tree
 _EPILOG = """
 \b
 Examples:
-  threadline tree last             the newest session
+  threadline tree                  the newest session
   threadline tree 55604662 --all   with agents that Claude Code runs itself
   threadline tree last --json      nested, for a program
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", shell_complete=complete_with("sessions"))
+@click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.option(
     "--all", "everything", is_flag=True, help="Include side agents (compaction, suggestions, side questions)."
 )
@@ -52,8 +52,8 @@ def tree(
 ) -> int:
     """Show a session's turns, branches, compactions and agents as a tree.
 
-    SESSION is the start of a session id, a transcript, or `last`. On a terminal, output goes through a pager: $PAGER,
-    less (with -FRX unless LESS is set) or more; none if TERM is dumb.
+    SESSION is the start of a session id, a transcript, or `last`, the default. On a terminal, output goes through a
+    pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
     loaded = read_session(session, homes)
     root = build_tree(loaded, everything=everything, zone=zone, costs=loaded.costs)

@@ -42,8 +42,9 @@ from threadline.model.entry_filter import AttributedEntry
 from threadline.model.homes import Transcript
 from threadline.model.places import AgentId
 from threadline.model.session import ActKind, Agent, AgentKind, Compaction, Thread
-from threadline.model.text import count, names_tool
+from threadline.model.text import count
 from threadline.model.times import TimeRange, zone_name
+from threadline.model.tool_names import names_tool
 from threadline.render import (
     CallItem,
     EventSource,
@@ -131,8 +132,8 @@ def watch(
     batches = poll_batches(follower, poll)
     try:
         if output == "table":
-            use = out.use_colour(enabled=colour)
-            print_live_lines(batches, selector, limit, zone, is_single=session is not None, colour=use)
+            colour = out.use_colour(enabled=colour)
+            print_live_lines(batches, selector, limit, zone, is_single=session is not None, colour=colour)
         else:
             print_entry_rows(batches, selector, output, limit)
     except KeyboardInterrupt:
@@ -238,7 +239,7 @@ class LiveOutline:
             calls=(*started, *answered),
             compactions=tuple(self._compactions(entry)),
         )
-        return [*shown, *build_outline(agent, news=_task_notifications(entry))]
+        return [*shown, *build_outline(agent, notifications=_task_notifications(entry))]
 
     def _start_calls(self, entry: AssistantEntry) -> list[Call]:
         blocks = entry.message.blocks if entry.message is not None else ()

@@ -36,7 +36,7 @@ from threadline.model.ledger import Charge, Sum
 from threadline.model.session import Agent
 from threadline.model.text import extract_text
 from threadline.model.times import time_range
-from threadline.render import AgentDetail, Detail, View
+from threadline.render import Detail, View
 
 NO_RESULT = "(no result)"
 """The result of a call that has none: it was interrupted, or its result was lost."""
@@ -162,7 +162,7 @@ def split_session(session: Session, copy: SessionCopy, charges: SessionCharges, 
     With `view.agents` none, there is only the main conversation. Side agents have one only with `view.everything`.
     """
     agents = [session.main]
-    if view.agents is not AgentDetail.NONE:
+    if view.agents is not Detail.NONE:
         agents += [agent for agent in session.agents if agent.conversation and (view.everything or agent.side is None)]
     ids = make_unique([copy.name, *(f"{copy.name}.{safe_name(str(agent.id), 'agent')}" for agent in agents[1:])])
     builder = _Builder(session, view, {str(agent.id): name for agent, name in zip(agents, ids, strict=True)})

@@ -20,7 +20,7 @@ from threadline.export.messages import MessageShape, MessagesWriter
 from threadline.export.output import StagedFile
 from threadline.export.redacted_copies import SessionCopy
 from threadline.export.splits import group_sessions
-from threadline.model.summaries import NO_LINKS, SummaryLinks
+from threadline.model.titles import NO_LINKS, SummaryLinks
 from threadline.render import Detail
 
 if TYPE_CHECKING:

@@ -41,8 +41,8 @@ from threadline.load import HomeLinks, Session, SessionCharges, read, read_sessi
 from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.places import SessionId
 from threadline.model.session import ContinuationKind
-from threadline.model.summaries import SummaryLinks
-from threadline.model.text import TitleSource, no_such_number
+from threadline.model.text import no_such_number
+from threadline.model.titles import SummaryLinks, TitleSource
 from threadline.redact import Finding, Level, Redactor, SessionRedactor, Settings
 from threadline.render import View
 
@@ -266,9 +266,9 @@ class _Exporter:
         return read_session_charges(replace(session, path=copy.source, sharing=sharing))
 
     def _write_raw(self, copy: SessionCopy, name: str) -> StagedFile:
-        from threadline.render import AgentDetail  # noqa: PLC0415 - only jsonl needs it
+        from threadline.render import Detail  # noqa: PLC0415 - only jsonl needs it
 
-        selected = replace(copy, files=copy.files[:1]) if self._options.view.agents is AgentDetail.NONE else copy
+        selected = replace(copy, files=copy.files[:1]) if self._options.view.agents is Detail.NONE else copy
         path = self._folder / name
         with path.open("wb") as file:
             file.writelines(read_raw_lines(selected))

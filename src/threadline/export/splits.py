@@ -15,8 +15,8 @@ from threadline.errors import BadQuery
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
 from threadline.model.places import SessionId
 from threadline.model.session import conversation_time
-from threadline.model.summaries import NO_LINKS, SummaryLinks
 from threadline.model.times import time_range
+from threadline.model.titles import NO_LINKS, SummaryLinks
 from threadline.parse import entries
 from threadline.thread import detect_continuations
 from threadline.union_find import UnionFind

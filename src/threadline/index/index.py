@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from threadline.insight import OutcomeFacts, ResultCost, ToolCall
     from threadline.model.calls import FileList, ListedCall
     from threadline.model.insight.waste import Waste, WasteLimits
-    from threadline.model.summaries import KnownLinks
+    from threadline.model.titles import KnownLinks
     from threadline.reports import RecentUsage, SessionRef
 
 _Value = TypeVar("_Value")

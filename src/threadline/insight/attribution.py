@@ -29,7 +29,8 @@ from threadline.model.insight.attribution import Attribution, CauseKind, CostCau
 from threadline.model.ledger import EXACT, Charge, Rate, sum_amounts
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
-from threadline.model.text import extract_text, fold_line, mcp_server
+from threadline.model.text import extract_text, fold_line
+from threadline.model.tool_names import mcp_server
 from threadline.thread import (
     ContextPath,
     EntrySplitter,

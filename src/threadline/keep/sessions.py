@@ -39,12 +39,12 @@ from threadline.find import (
 from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
 from threadline.model.homes import Home, SideFileKind, TranscriptKind
 from threadline.model.places import Problem, ProblemKind, SessionId, is_uuid, match_ids, starts_id
-from threadline.model.text import shorten_title
 from threadline.model.times import parse_timestamp
+from threadline.model.titles import shorten_title
 
 if TYPE_CHECKING:
     from threadline.model.entries import Entry
-    from threadline.model.summaries import SummaryRef
+    from threadline.model.titles import SummaryRef
 
 KEPT_KINDS = frozenset(
     {
@@ -523,7 +523,7 @@ def _mains_by_position(catalogue: Catalogue, sessions: Iterable[KeptSession]) ->
 def _read_title(catalogue: Catalogue, version: Version) -> SessionTitle:
     # Loading the entry model and `thread` takes about 50 ms, and a run of `keep` never needs them.
     from threadline.model.entries import ChainEntry  # noqa: PLC0415 - as above
-    from threadline.model.summaries import choose_summary  # noqa: PLC0415 - as above
+    from threadline.model.titles import choose_summary  # noqa: PLC0415 - as above
     from threadline.thread import can_summary_replace, title_from_parts  # noqa: PLC0415 - as above
 
     marked = _decode_lines(_read_marked_lines(catalogue, version), version.path)

@@ -19,9 +19,8 @@ from threadline import __version__
 from threadline.lake.bronze import make_id
 from threadline.lake.catalogue import Catalogue
 from threadline.lake.tables import SESSIONS, SIGHTINGS, Removal, arrow_schema, column_names, write_rows
-from threadline.model.summaries import SummaryRef, choose_summary
 from threadline.model.tables import import_library
-from threadline.model.text import TitleSource, shorten_title
+from threadline.model.titles import SummaryRef, TitleSource, choose_summary, shorten_title
 from threadline.thread import can_summary_replace
 
 _COLUMNS = ("transcript_id", "source", "transcript", "machine", "title", "summaries", "days")

@@ -21,13 +21,13 @@ from threadline.mcp.quoting import MIN_TOKENS, Answer
 from threadline.mcp.secret_search import FileStatus, SecretSearch, read_status
 from threadline.model.call_summary import summarize_input
 from threadline.model.calls import ListedCall
-from threadline.model.edits import FileEdit
+from threadline.model.hits import Hit, Hits
 from threadline.model.insight.attribution import CostCause
 from threadline.model.insight.blame import BlamedLine
 from threadline.model.insight.outcomes import Outcome
 from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place, is_uuid
-from threadline.model.tables import Hit, Hits
+from threadline.model.state import FileEdit
 from threadline.model.text import count, count_agents, format_amount, format_time
 from threadline.redact import Settings, compile_patterns
 from threadline.render import TextOptions, agents_without_transcript, one_line, session_to_text

@@ -2,6 +2,7 @@
 
 - What is on disk: `homes`, `entries`, `blocks`, `attachments`, `results`, `side_files`, `usage`.
 - Where it is, and what is wrong with it: `places`.
-- What is built from it: `session`, `calls`, `state`, `edits`, `context`, `ledger`, `receipts`, `budgets`, `insight`.
-- How people read and write it: `text` (numbers, titles, names of tools), `times`, `tables`.
+- What is built from it: `session`, `calls`, `state`, `context`, `ledger`, `receipts`, `reported_costs`, `budgets`,
+  `insight`, `hits`.
+- How people read and write it: `text` (numbers and times), `titles`, `tool_names`, `times`, `tables`.
 """

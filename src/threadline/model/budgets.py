@@ -14,6 +14,8 @@ from threadline.errors import BadQuery, did_you_mean
 from threadline.model.ledger import EXACT, share_of
 from threadline.model.text import format_amount, format_decimal, format_tokens, plain_decimal
 
+NEARLY_USED = Decimal("0.8")
+"""The share of a budget from which it is marked as nearly used up."""
 _SHARE_DIGITS = 4
 _MAX_DIGITS = 15
 _EXAMPLES = "Write it as 50/day, 200/week, 500/month, 10/5h or '2M tokens/5h'."
@@ -182,6 +184,11 @@ class BudgetUse(Struct, frozen=True):
     def is_over(self) -> bool:
         """Whether nothing is left."""
         return self.spent is not None and self.spent >= self.budget.limit
+
+    @property
+    def is_nearly_used(self) -> bool:
+        """Whether so much was spent that a warning is due."""
+        return self.is_near(NEARLY_USED)
 
     def is_near(self, share: Decimal) -> bool:
         """Whether at least this share was spent."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from threadline.model.calls import Call
-from threadline.model.results import EditResult, MultiEditResult, WriteResult
+from threadline.model.results import EditResult, MultiEditResult, ResultValue, WriteResult
 from threadline.model.text import format_changes
 
 # The input fields that summarize a call. Other tools use the first of `_FALLBACK_FIELDS` that they have.
@@ -141,9 +140,8 @@ def number_of(holder: Any, name: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def change_tally(call: Call) -> str:
-    """`+12 -3`; empty if the result does not contain it."""
-    result = call.result
+def change_tally(result: ResultValue) -> str:
+    """`+12 -3`: how many lines a call changed; empty if its result does not contain that."""
     if not isinstance(result, EditResult | MultiEditResult | WriteResult):
         return ""
     lines = list(chain.from_iterable(hunk.lines or () for hunk in result.structured_patch or ()))

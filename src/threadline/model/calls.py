@@ -11,11 +11,12 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.blocks import McpToolResultBlock, ServerResultBlock, ToolResultBlock
+from threadline.model.call_summary import summarize_call
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.results import ResultValue, typed_result
 from threadline.model.tables import Listing
-from threadline.model.text import count, extract_text
+from threadline.model.text import count, extract_text, fold_line
 
 
 class Outcome(StrEnum):
@@ -28,6 +29,8 @@ class Outcome(StrEnum):
     PENDING = "pending"
     LOST = "lost"
 
+
+_SUMMARY_LENGTH = 40
 
 ResultBlock = ToolResultBlock | ServerResultBlock | McpToolResultBlock
 """The blocks that contain a call's result. Most are `tool_result`; tools that the API runs have their own types."""
@@ -87,31 +90,8 @@ class Call(Struct, frozen=True):
         return extract_text(self.block.content) if self.block is not None else ""
 
     def __repr__(self) -> str:
-        return f"Call({self.tool!r}, {_summarize_input(self.input)!r}, {str(self.outcome)!r}, line {self.place.line})"
-
-
-# The inputs that best describe a call, best first. If it has none of them, the first text is used.
-_SUMMARY_KEYS = (
-    "command",
-    "description",
-    "file_path",
-    "notebook_path",
-    "pattern",
-    "query",
-    "url",
-    "skill",
-    "prompt",
-    "path",
-)
-_SUMMARY_LENGTH = 40
-
-
-def _summarize_input(value: Any) -> str:
-    """Return the first line of the input that best describes the call, shortened."""
-    inputs = value if isinstance(value, dict) else {}
-    texts = (item for item in (*map(inputs.get, _SUMMARY_KEYS), *inputs.values()) if isinstance(item, str))
-    line = next((line.strip() for text in texts for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= _SUMMARY_LENGTH else line[: _SUMMARY_LENGTH - 1] + "…"
+        summary = fold_line(summarize_call(self.tool, self.input), _SUMMARY_LENGTH)
+        return f"Call({self.tool!r}, {summary!r}, {str(self.outcome)!r}, line {self.place.line})"
 
 
 class ListedCall(Struct, frozen=True):

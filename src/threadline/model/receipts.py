@@ -8,8 +8,9 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from threadline.model.ledger import EXACT, Charge, Rate, ReportedSession, Sum, sum_amounts
+from threadline.model.ledger import EXACT, Charge, Rate, Sum, sum_amounts
 from threadline.model.places import Place
+from threadline.model.reported_costs import ReportedSession
 
 _PER_MILLION = -6  # prices are per million
 

@@ -1,7 +1,7 @@
 """Tool results, one struct per tool.
 
-The wire's `toolUseResult` does not name its tool; the call that it answers does. `TOOL_RESULTS` maps tools to
-structs. A result whose call is not known is recognised by its keys (`SIGNATURES`).
+The `toolUseResult` of an entry does not name its tool; the call that it answers does. `TOOL_RESULTS` maps tools to
+structs. If the call is not known, a result is recognised by its keys (`SIGNATURES`).
 """
 
 from __future__ import annotations

@@ -26,8 +26,9 @@ from threadline.model.homes import NO_HOMES, Homes, SideAgentKind
 from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, SessionId
 from threadline.model.side_files import AgentMeta
 from threadline.model.tables import html_table
-from threadline.model.text import Title
 from threadline.model.times import time_range
+from threadline.model.titles import Title
+from threadline.model.usage import SYNTHETIC_MODEL
 
 _HTML_TURNS = 20
 
@@ -497,8 +498,8 @@ class Session(Struct, frozen=True):
     @property
     def models(self) -> tuple[str, ...]:
         """The models that answered in the main conversation, in order of appearance."""
-        named = (getattr(getattr(entry, "message", None), "model", None) for entry in self.main.entries)
-        return tuple(dict.fromkeys(name for name in named if name and name != "<synthetic>"))
+        names = (getattr(getattr(entry, "message", None), "model", None) for entry in self.main.entries)
+        return tuple(dict.fromkeys(name for name in names if name and name != SYNTHETIC_MODEL))
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -528,8 +529,8 @@ class Session(Struct, frozen=True):
     @property
     def git_branches(self) -> tuple[str, ...]:
         """The git branches it worked on, in order of appearance."""
-        named = (e.git_branch for e in self.main.entries if isinstance(e, ChainEntry))
-        return tuple(dict.fromkeys(name for name in named if name))
+        names = (e.git_branch for e in self.main.entries if isinstance(e, ChainEntry))
+        return tuple(dict.fromkeys(name for name in names if name))
 
     def __repr__(self) -> str:
         turns = sum(turn.act is not None for turn in self.turns)

@@ -1,20 +1,15 @@
-"""Extract message text, choose session titles, name tools, and format numbers and times for people.
+"""Extract the text of messages, and format numbers and times for people.
 
 Every terminal, page and file writes counts, tokens, amounts, sizes, durations and times with the functions below;
 docs/terminal.md describes their formats.
-
-Titles follow Claude Code's own order of sources (`TitleSource`), then the plan that began the session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
-from enum import StrEnum
 from typing import Any
-
-from msgspec import Struct
 
 from threadline.model.times import in_zone
 
@@ -62,70 +57,6 @@ def _block_text(block: Any) -> Iterator[str]:
 
 def _get_field(value: Any, name: str, default: Any) -> Any:
     return value.get(name, default) if isinstance(value, dict) else getattr(value, name, default)
-
-
-_MAX_TITLE_LENGTH = 200
-
-
-class TitleSource(StrEnum):
-    """Where a session's title comes from."""
-
-    CUSTOM = "custom-title"
-    AI = "ai-title"
-    LAST_PROMPT = "last-prompt"
-    SUMMARY = "summary"
-    FIRST_PROMPT = "first-prompt"
-    PLAN = "plan"
-    NONE = "none"
-
-
-class Title(Struct, frozen=True):
-    """A session's title, and its source."""
-
-    text: str = ""
-    source: TitleSource = TitleSource.NONE
-
-    def __str__(self) -> str:
-        return self.text
-
-
-_MIN_TITLE_LENGTH = 12
-_MIN_WIDE_TITLE_LENGTH = 5
-
-
-def is_fragment(text: str) -> bool:
-    """Whether a text is too short to recognise a session by: `1`, `continue`, `yes please`.
-
-    >>> is_fragment("looks good"), is_fragment("Fix the login page"), is_fragment("ログインを直して")
-    (True, False, False)
-    """
-    folded = " ".join(text.split())
-    return len(folded) < (_MIN_TITLE_LENGTH if folded.isascii() else _MIN_WIDE_TITLE_LENGTH)
-
-
-def choose_title(entry_titles: Mapping[str, str], act_titles: Mapping[str, str]) -> Title:
-    """Choose the title from those in entries, by source, and the first texts of acts, by rank.
-
-    What somebody or a model chose as the title comes first, then what the session began with. Claude Code prefers the
-    last prompt to the first, but that is often only "continue".
-    """
-    candidates = (
-        (TitleSource.CUSTOM, entry_titles.get(TitleSource.CUSTOM)),
-        (TitleSource.AI, entry_titles.get(TitleSource.AI)),
-        (TitleSource.SUMMARY, entry_titles.get(TitleSource.SUMMARY)),
-        (TitleSource.FIRST_PROMPT, act_titles.get("prompt")),
-        (TitleSource.PLAN, act_titles.get("plan")),
-        (TitleSource.LAST_PROMPT, entry_titles.get(TitleSource.LAST_PROMPT)),
-        (TitleSource.FIRST_PROMPT, act_titles.get("fragment")),
-        (TitleSource.FIRST_PROMPT, act_titles.get("command")),
-    )
-    source, text = next(((source, text) for source, text in candidates if text), (TitleSource.NONE, ""))
-    return Title(shorten_title(text), source)
-
-
-def shorten_title(text: str) -> str:
-    """Return a text as a title: in one line, at most 200 characters."""
-    return fold_line(text, _MAX_TITLE_LENGTH)
 
 
 def fold_line(text: str, most: int) -> str:
@@ -324,6 +255,18 @@ def short_model_name(model: str | None) -> str:
     return head if head and len(tail) == len("20250929") and tail.isdecimal() else name
 
 
+_SHORT_ID_LENGTH = 8
+
+
+def short_id(id_: str | None) -> str:
+    """The start of an id of a session or an agent, which tables show and commands accept; empty if it is unknown.
+
+    >>> short_id("5e551011-0000-4000-8000-000000000002"), short_id(None)
+    ('5e551011', '')
+    """
+    return (id_ or "")[:_SHORT_ID_LENGTH]
+
+
 def format_decimal(number: Decimal) -> str:
     """Format a number without exponent and trailing zeros.
 
@@ -357,84 +300,3 @@ def replace_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
     return value
-
-
-TOOL_RENAMES = {
-    "View": "Read",
-    "LSTool": "LS",
-    "GlobTool": "Glob",
-    "GrepTool": "Grep",
-    "exit_plan_mode": "ExitPlanMode",
-    "Task": "Agent",
-    "KillBash": "TaskStop",
-    "KillShell": "TaskStop",
-    "BashOutput": "TaskOutput",
-    "BashOutputTool": "TaskOutput",
-    "AgentOutputTool": "TaskOutput",
-}
-"""The tools that Claude Code renamed: the old name, and the current one."""
-
-
-def current_tool_name(name: str) -> str:
-    """Return the current name of a tool; a tool that was never renamed keeps its name.
-
-    >>> current_tool_name("View"), current_tool_name("Read"), current_tool_name("Edit")
-    ('Read', 'Read', 'Edit')
-    """
-    return TOOL_RENAMES.get(name, name)
-
-
-def tool_names(current: str) -> frozenset[str]:
-    """Return the current name of a tool and all its old names.
-
-    >>> sorted(tool_names("Agent"))
-    ['Agent', 'Task']
-    """
-    return frozenset({current, *(old for old, new in TOOL_RENAMES.items() if new == current)})
-
-
-AGENT_TOOLS = tool_names("Agent")
-"""The tools whose only purpose is to start an agent."""
-
-
-def names_tool(names: Collection[str], tool: str, *, exact: bool = False) -> bool:
-    """Whether names, such as those of `--tool`, include a tool. An old name includes the new one, and vice versa.
-
-    Upper and lower case are equal. With `exact`, only the name that the transcript contains counts, as it is written.
-
-    >>> names_tool(["read"], "View"), names_tool(["View"], "Read"), names_tool(["Read"], "View", exact=True)
-    (True, True, False)
-    """
-    if exact:
-        return tool in names
-    key = _comparison_key(tool)
-    return any(_comparison_key(name) == key for name in names)
-
-
-_CURRENT_BY_LOWER_CASE = {old.casefold(): new.casefold() for old, new in TOOL_RENAMES.items()}
-
-
-def _comparison_key(name: str) -> str:
-    lower = name.casefold()
-    return _CURRENT_BY_LOWER_CASE.get(lower, lower)
-
-
-def mcp_server(tool: str) -> str | None:
-    """The MCP server that provides a tool; None if no server does.
-
-    >>> mcp_server("mcp__github__list_issues"), mcp_server("Read")
-    ('github', None)
-    """
-    prefix, _, rest = tool.partition("__")
-    server, separator, _name = rest.partition("__")
-    return server if prefix == "mcp" and separator else None
-
-
-def tool_label(name: str) -> str:
-    """The name of a tool for people.
-
-    >>> tool_label("mcp__github__list_issues"), tool_label("Read"), tool_label("")
-    ('github: list_issues', 'Read', '(no name)')
-    """
-    server, _, tool = name.removeprefix("mcp__").partition("__")
-    return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"

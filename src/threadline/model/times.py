@@ -129,7 +129,7 @@ def time_range(timestamps: Iterable[Any]) -> tuple[datetime | None, datetime | N
 
 
 def is_within(when: datetime | None, since: datetime | None, until: datetime | None) -> bool:
-    """Whether a moment is in a period. What has no time is in none."""
+    """Whether a moment is in a period. None is in no period."""
     return when is not None and (since is None or when >= since) and (until is None or when <= until)
 
 
@@ -154,10 +154,9 @@ def parse_moment(value: Moment, *, now: datetime | None = None, end: bool = Fals
     """Parse a time as people write it: `2026-11-03`, `2026-11-03T14:00`, `12h`, `7d`, `2w`, `now`, `yesterday`.
 
     `2026`, `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and similar also work, and so do dates and
-    datetimes. A
-    day, week, month or year means its first moment, or with `end` its last. Weeks begin on Monday. Days, and times
-    without an offset, are in the time zone `tz` (default: the user's own), however many hours a day has there; `7d` is
-    always seven times 24 hours ago.
+    datetimes. A day, week, month or year means its first moment, or with `end` its last. Weeks begin on Monday. Days,
+    and times without an offset, are in the time zone `tz` (default: the user's own), however many hours a day has
+    there; `7d` is always seven times 24 hours ago.
 
     Raises:
         BadQuery: it is not a time, or there is no such time zone.
@@ -225,7 +224,7 @@ class TimeRange(Struct, frozen=True):
         return self.since is not None or self.until is not None
 
     def __contains__(self, when: datetime | None) -> bool:
-        """Whether a time is in the range. No time is in an open range only."""
+        """Whether a time is in the range. None is only in a range without ends."""
         return not self if when is None else is_within(when, self.since, self.until)
 
 

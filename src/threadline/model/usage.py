@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -14,6 +13,7 @@ from msgspec.structs import astuple
 
 from threadline.model.places import AgentId, EntryId, MessageId, SessionId
 from threadline.model.times import parse_timestamp
+from threadline.model.versions import parse_version
 from threadline.shape import Shape
 
 _MAX_TOKENS = 2**53
@@ -191,7 +191,6 @@ MAX_PLACEHOLDER_OUTPUT = 8
 MAX_PLACEHOLDER_TEXT = 40
 """A text or tool input longer than this takes more tokens than that."""
 _FIRST_FINAL_VERSION = (2, 1, 59)
-_NUMBER = re.compile(r"[0-9]{1,9}")
 _MAX_AMOUNT = 10**9
 
 
@@ -360,7 +359,7 @@ def lacks_final_usage(version: str | None) -> bool:
     """Whether a version did not yet write the final output of every message."""
     if version is None:
         return False
-    numbers = tuple(int(match[0]) for part in version.split(".")[:3] if (match := _NUMBER.match(part)))
+    numbers = parse_version(version)
     return bool(numbers) and numbers < _FIRST_FINAL_VERSION
 
 

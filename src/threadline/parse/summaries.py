@@ -19,7 +19,7 @@ from threadline.errors import Error
 from threadline.model.entries import ChainEntry, Entry, SummaryEntry
 from threadline.model.homes import Transcript
 from threadline.model.places import Place, SessionId
-from threadline.model.summaries import SummaryRef
+from threadline.model.titles import SummaryRef
 from threadline.parallel import map_transcripts
 from threadline.parse.lines import find_lines
 from threadline.parse.reader import decode_object, entries

@@ -19,7 +19,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.render.call_text import OUTCOME_MARKS
     from threadline.render.context import draw_context, padded_bar
-    from threadline.render.digest import DigestBlock, digest_blocks, digest_lines, digest_title, digest_to_markdown
+    from threadline.render.digest import digest_lines, digest_title, digest_to_markdown
     from threadline.render.items import (
         ITEM_KINDS,
         PlacedItem,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         place_items,
     )
     from threadline.render.outline import (
-        AgentDetail,
         BranchItem,
         CallItem,
         CompactionItem,
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
         branch_number,
         branch_numbers,
         continuation_record,
+        describe_compaction,
         describe_hidden_branches,
         describe_platform,
         task_answer,
@@ -110,7 +110,7 @@ __getattr__ = lazy_exports(
     {
         "call_text": ["OUTCOME_MARKS"],
         "context": ["draw_context", "padded_bar"],
-        "digest": ["DigestBlock", "digest_blocks", "digest_lines", "digest_title", "digest_to_markdown"],
+        "digest": ["digest_lines", "digest_title", "digest_to_markdown"],
         "items": [
             "ITEM_KINDS",
             "PlacedItem",
@@ -124,11 +124,10 @@ __getattr__ = lazy_exports(
             "place_items",
         ],
         "outline": [
-            "AgentDetail",
+            "Detail",
             "BranchItem",
             "CallItem",
             "CompactionItem",
-            "Detail",
             "FailureItem",
             "Item",
             "NoticeItem",
@@ -158,6 +157,7 @@ __getattr__ = lazy_exports(
             "branch_number",
             "branch_numbers",
             "continuation_record",
+            "describe_compaction",
             "describe_hidden_branches",
             "describe_platform",
             "task_answer",

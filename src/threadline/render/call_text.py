@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.blocks import DocumentBlock, ImageBlock
-from threadline.model.call_summary import FILE_TOOLS, change_tally, summarize_input
+from threadline.model.call_summary import FILE_TOOLS, change_tally, summarize_input, text_of
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import (
     AgentResult,
@@ -21,7 +21,8 @@ from threadline.model.results import (
     TodoWriteResult,
     WriteResult,
 )
-from threadline.model.text import AGENT_TOOLS, count, format_duration, tool_label
+from threadline.model.text import count, format_duration
+from threadline.model.tool_names import AGENT_TOOLS, tool_label
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.text import (
     PROMPT_SIGN,
@@ -105,9 +106,31 @@ _TODO_SIGNS = {"completed": ("☒", Role.FAINT), "in_progress": ("◐", Role.STR
 _FEW_LINES, _ERROR_LINES, _MANY_LINES = 4, 12, 24
 _PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
 _REFUSAL = "The user doesn't want to proceed with this tool use."
-_LAUNCH_STATUSES = {"async_launched": "runs in the background", "teammate_spawned": "joined the team"}
+LAUNCH_STATUSES = {
+    "async_launched": "runs in the background",
+    "teammate_spawned": "joined the team",
+    "remote_launched": "runs remotely",
+}
+"""What the result of a call that only launched an agent says, by its status."""
 _NUMBERED_LINE = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
+
+
+def strip_program_tags(text: str) -> str:
+    """An output without the tags that Claude Code adds for the model."""
+    return _PROGRAM_TAGS.sub("", text).strip("\n")
+
+
+def strip_machine_lines(report: str) -> str:
+    """The answer of an agent without the lines that Claude Code appends for the model."""
+    return _MACHINE_LINES.split(report, maxsplit=1)[0]
+
+
+def is_refusal_note(call: Call) -> bool:
+    """Whether the output only tells the model that a person refused the call."""
+    if call.outcome is not Outcome.DENIED:
+        return False
+    return bool(call.feedback) or strip_program_tags(call.output).startswith(_REFUSAL)
 
 
 def call_line(call: Call, width: int) -> Spans:
@@ -115,7 +138,7 @@ def call_line(call: Call, width: int) -> Spans:
     mark = OUTCOME_MARKS[call.outcome]
     before = (Span(mark.sign, mark.role), Span(" "), Span(tool_label(call.tool), Role.TOOL))
     notes = [
-        change_tally(call),
+        change_tally(call.result),
         "" if call.outcome is Outcome.OK else str(call.outcome),
         format_duration(call.duration),
     ]
@@ -179,9 +202,7 @@ def _wrap_line(line: Spans, width: int) -> Iterator[Spans]:
 
 
 def _output_lines(call: Call, _width: int) -> Iterator[Spans]:
-    text = _PROGRAM_TAGS.sub("", call.output).strip("\n")
-    if call.outcome is Outcome.DENIED and (text.startswith(_REFUSAL) or call.feedback):
-        text = ""  # a message from Claude Code to the model
+    text = "" if is_refusal_note(call) else strip_program_tags(call.output)
     role = Role.BAD if call.outcome is Outcome.ERROR else Role.FAINT
     for line in plain_lines(text) if text.strip() else ():
         yield (Span(line, role),)
@@ -222,13 +243,13 @@ def _todo_lines(call: Call, width: int) -> Iterator[Spans]:
     if not items and isinstance(call.input, dict):
         items = call.input.get("todos")
     for item in items if isinstance(items, list) else ():
-        status, text = _text_field(item, "status"), _text_field(item, "content")
+        status, text = text_of(item, "status"), text_of(item, "content")
         sign, role = _TODO_SIGNS.get(status, ("☐", Role.BODY))
         yield (Span(f"{sign} "), Span(one_line(text, width), role))
 
 
 def _plan_lines(call: Call, width: int) -> Iterator[Spans]:
-    plan = _text_field(call.input, "plan") or _text_field(call.result, "plan")
+    plan = text_of(call.input, "plan") or text_of(call.result, "plan")
     yield from markdown_lines(plan, width)
 
 
@@ -246,17 +267,12 @@ def _answer_lines(call: Call, width: int) -> Iterator[Spans]:
 def _report_lines(call: Call, _width: int) -> Iterator[Spans]:
     """The answer of an agent, without the lines that Claude Code appends for the model."""
     status = call.result.status if isinstance(call.result, AgentResult) else None
-    if status in _LAUNCH_STATUSES:
-        yield (Span(_LAUNCH_STATUSES[status], Role.FAINT),)
+    if status in LAUNCH_STATUSES:
+        yield (Span(LAUNCH_STATUSES[status], Role.FAINT),)
         return
-    report = _MACHINE_LINES.split(call.output, maxsplit=1)[0]
+    report = strip_machine_lines(call.output)
     for line in plain_lines(report.strip("\n")) if report.strip() else ():
         yield (Span(line, Role.FAINT),)
-
-
-def _text_field(holder: Any, name: str) -> str:
-    value = holder.get(name) if isinstance(holder, dict) else getattr(holder, name, None)
-    return value if isinstance(value, str) else ""
 
 
 # Renderers of tools with a special result.

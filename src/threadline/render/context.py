@@ -58,16 +58,6 @@ CATEGORY_NAMES: dict[ContextCategory, str] = {
     ContextCategory.IMAGE: "images",
     ContextCategory.UNSEEN: "not in the transcript",
 }
-BREAK_CAUSES: dict[BreakCause, str] = {
-    BreakCause.MODEL: "model changed",
-    BreakCause.COMPACTION: "compaction",
-    BreakCause.BRANCH: "rewind",
-    BreakCause.IDLE: "idle",
-    BreakCause.TOOLS: "tools changed",
-    BreakCause.SETTINGS: "settings changed",
-    BreakCause.RESTART: "restart",
-    BreakCause.UNKNOWN: "unknown",
-}
 
 
 def draw_context(
@@ -109,8 +99,8 @@ def padded_bar(share: float | None, width: int) -> str:
     """
     filled = min(1.0, max(0.0, share or 0.0)) * width * 8
     eighths = max(1, round(filled)) if filled else 0
-    drawn = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
-    return drawn.ljust(width)
+    blocks = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+    return blocks.ljust(width)
 
 
 def _headline(context: Context) -> list[Span]:
@@ -204,16 +194,14 @@ def _cause_spans(turn: TurnContext, *, with_cost: bool) -> list[Span]:
 
 def _describe_cause(cache_break: CacheBreak) -> str:
     return (
-        f"idle {format_duration(cache_break.gap)}"
-        if cache_break.cause is BreakCause.IDLE
-        else BREAK_CAUSES[cache_break.cause]
+        f"idle {format_duration(cache_break.gap)}" if cache_break.cause is BreakCause.IDLE else cache_break.cause.label
     )
 
 
 def _break_lines(cache_break: CacheBreak, width: int) -> Iterator[Spans]:
     turn = (Span(f"{cache_break.turn:>4}  ", Role.FAINT),)
     details = f", {format_tokens(cache_break.rewritten)} again: {cache_break.evidence}."
-    line = (Span(f"line {cache_break.place.line} "), Span(BREAK_CAUSES[cache_break.cause], Role.NOTICE), Span(details))
+    line = (Span(f"line {cache_break.place.line} "), Span(cache_break.cause.label, Role.NOTICE), Span(details))
     return wrap(line, width, first=turn, rest=(Span(" " * 6),))
 
 

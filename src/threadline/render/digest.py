@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline.model.insight.digest import Digest, DigestCause, DigestProject, DigestSession, PeriodUnit, WorkDone
 from threadline.model.ledger import Sum
-from threadline.model.text import count, format_amount, format_changes, format_percent, format_tokens
+from threadline.model.text import count, format_amount, format_changes, format_percent, format_tokens, short_id
 from threadline.model.times import in_zone
 from threadline.render.session_markdown import escape_markdown
 from threadline.render.text import Role, Span, Spans, one_line, wrap
@@ -19,7 +19,6 @@ from threadline.render.text import Role, Span, Spans, one_line, wrap
 MAX_SESSIONS = 10
 """How many sessions of a project are listed by default."""
 _MAX_TITLE, _MAX_LABEL, _MAX_RESULTS = 90, 110, 4
-_ID_LENGTH = 8
 _MANY_TIMES = 10  # from here on, a factor says more than per cent
 _MIN_DAYS_FOR_LIST, _MAX_DAYS_FOR_LIST = 2, 7
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -196,7 +195,7 @@ def _session_part(session: str | None, title: str) -> DigestPart:
 
 
 def _id_part(session: str | None) -> DigestPart:
-    return DigestPart(session[:_ID_LENGTH] if session else "", Role.CODE, session)
+    return DigestPart(short_id(session), Role.CODE, session)
 
 
 def _cause_blocks(cause: DigestCause) -> Iterator[DigestBlock]:

@@ -16,7 +16,7 @@ from threadline.model.calls import Outcome
 from threadline.model.entries import ChainEntry, Entry
 from threadline.model.places import AgentId, CallId
 from threadline.model.session import Agent, Branch, Session
-from threadline.model.text import current_tool_name, names_tool
+from threadline.model.tool_names import current_tool_name, names_tool
 from threadline.render.outline import (
     BranchItem,
     CallItem,
@@ -93,24 +93,24 @@ class PlacedItem(Struct, frozen=True):
 
 
 def place_items(
-    agent: Agent, view: View, news: NotificationsByEntry | None = None, failing: Collection[CallId] = ()
+    agent: Agent, view: View, notifications: NotificationsByEntry | None = None, failing: Collection[CallId] = ()
 ) -> tuple[PlacedItem, ...]:
     """The items of an agent that a view shows, in order. `failing` are calls whose agents contain a failure."""
     return tuple(
-        placed_item for placed_item in _all_items(agent, view, news) if _is_visible(placed_item, view, failing)
+        placed_item for placed_item in _all_items(agent, view, notifications) if _is_visible(placed_item, view, failing)
     )
 
 
-def _all_items(agent: Agent, view: View, news: NotificationsByEntry | None) -> Iterator[PlacedItem]:
+def _all_items(agent: Agent, view: View, notifications: NotificationsByEntry | None) -> Iterator[PlacedItem]:
     """Every item. The anchor of an entry's second item ends with a number."""
-    chosen = leading_entries(agent, thread=view.thread, branch=view.branch)
+    leading = leading_entries(agent, thread=view.thread, branch=view.branch)
     turns = {id(entry): turn.number for turn in agent.turns for entry in turn.entries}
     own_transcript = agent.entries[0].line.transcript if agent.entries else ""
     counts: dict[str, int] = {}
     turn: int | None = None
-    items = build_outline(agent, chosen, beside=view.branch is None and not view.thread, news=news)
+    items = build_outline(agent, leading, beside=view.branch is None and not view.thread, notifications=notifications)
     if view.branch is not None:
-        items = _branch_items(items, view.branch, agent.branches[view.branch - 1], chosen)
+        items = _branch_items(items, view.branch, agent.branches[view.branch - 1], leading)
     for item in items:
         transcript = item.entry.line.transcript
         anchor = anchor_of(

@@ -40,8 +40,8 @@ from threadline.model.session import Act, Agent, Branch, Compaction
 from threadline.model.text import extract_text
 
 
-class AgentDetail(StrEnum):
-    """How much of the agents is shown."""
+class Detail(StrEnum):
+    """How much of something is shown: everything, a folded version, or nothing."""
 
     FULL = "full"
     FOLD = "fold"
@@ -52,32 +52,23 @@ class TextOptions(Struct, frozen=True):
     """Options for a session as text.
 
     `everything` shows outputs and thinking in full, side agents, and Claude Code's own entries. `branch` and `turn` are
-    numbers from 1. `thread` shows what Claude Code would resume instead of the full conversation. `thinking` and
-    `calls` are `full`, `fold` or `none`. `from_turn` and `to_turn` are the first and the last turn. `uncut` does not
-    cut long prompts. Times are in `zone`.
+    numbers from 1. `thread` shows what Claude Code would resume instead of the full conversation. `from_turn` and
+    `to_turn` are the first and the last turn. `uncut` does not cut long prompts. Times are in `zone`.
     """
 
     width: int = 100
     colour: bool = False
-    agents: AgentDetail = AgentDetail.FOLD
+    agents: Detail = Detail.FOLD
     everything: bool = False
     branch: int | None = None
     turn: int | None = None
     thread: bool = False
-    thinking: str = "fold"
-    calls: str = "fold"
+    thinking: Detail = Detail.FOLD
+    calls: Detail = Detail.FOLD
     from_turn: int | None = None
     to_turn: int | None = None
     uncut: bool = False
     zone: tzinfo = UTC
-
-
-class Detail(StrEnum):
-    """How much of something is shown: everything, a folded version, or nothing."""
-
-    FULL = "full"
-    FOLD = "fold"
-    NONE = "none"
 
 
 class View(Struct, frozen=True):
@@ -92,7 +83,7 @@ class View(Struct, frozen=True):
 
     thinking: Detail = Detail.FOLD
     calls: Detail = Detail.FOLD
-    agents: AgentDetail = AgentDetail.FOLD
+    agents: Detail = Detail.FOLD
     images: bool = True
     everything: bool = False
     branch: int | None = None
@@ -208,7 +199,7 @@ class NoticeItem(Item, frozen=True):
 class TaskUpdateItem(Item, frozen=True):
     """A notification about a background task."""
 
-    news: TaskNotification
+    notification: TaskNotification
 
 
 class CompactionItem(Item, frozen=True):
@@ -227,25 +218,25 @@ class BranchItem(Item, frozen=True):
 
 def build_outline(
     agent: Agent,
-    chosen: Sequence[ChainEntry] | None = None,
+    leading: Sequence[ChainEntry] | None = None,
     *,
     beside: bool = True,
     within: Iterable[Entry] = (),
-    news: NotificationsByEntry | None = None,
+    notifications: NotificationsByEntry | None = None,
 ) -> Iterator[Item]:
     """Yield the items of an agent in reading order.
 
     Args:
         agent: the agent.
-        chosen: the leading entries. Default: the conversation.
+        leading: the entries that determine the order. Default: the conversation.
         beside: whether to include other entries of the file, each at the position where it was written.
         within: if not empty, only items of these entries.
-        news: notifications about background tasks.
+        notifications: those about background tasks.
     """
     selected = {id(entry) for entry in within}
-    builder = _OutlineBuilder(agent, news or {})
+    builder = _OutlineBuilder(agent, notifications or {})
     yielded: set[str] = set()
-    for entry in _interleave_entries(agent, agent.conversation if chosen is None else chosen, beside=beside):
+    for entry in _interleave_entries(agent, agent.conversation if leading is None else leading, beside=beside):
         if not selected or id(entry) in selected:
             if entry.uuid is not None and entry.uuid in yielded:
                 continue  # a copy of an entry that was already yielded
@@ -256,21 +247,21 @@ def build_outline(
         yield from builder.remaining_branches()
 
 
-def _interleave_entries(agent: Agent, chosen: Sequence[ChainEntry], *, beside: bool) -> Iterator[Entry]:
-    """Merge the chosen entries with the other entries of the file, in the order of the file."""
-    leads = {id(entry) for entry in chosen}
-    uuids = {entry.uuid for entry in chosen if entry.uuid is not None}
+def _interleave_entries(agent: Agent, leading: Sequence[ChainEntry], *, beside: bool) -> Iterator[Entry]:
+    """Merge the leading entries with the other entries of the file, in the order of the file."""
+    leading_ids = {id(entry) for entry in leading}
+    uuids = {entry.uuid for entry in leading if entry.uuid is not None}
     branch_uuids = {entry.uuid for branch in agent.branches for entry in branch.entries}
     position = {id(entry): at for at, entry in enumerate(agent.entries)}
-    start = position.get(id(chosen[0]), 0) if chosen and chosen[0] is not _first_entry(agent) else 0
+    start = position.get(id(leading[0]), 0) if leading and leading[0] is not _first_entry(agent) else 0
     others = [
         entry
         for entry in (agent.entries[start:] if beside else ())
-        if id(entry) not in leads
+        if id(entry) not in leading_ids
         and (entry.uuid is None or (entry.uuid not in uuids and entry.uuid not in branch_uuids))
     ]
     at = 0
-    for entry in chosen:
+    for entry in leading:
         index = position.get(id(entry), -1)
         while at < len(others) and position[id(others[at])] < index:
             yield others[at]
@@ -318,7 +309,7 @@ class _OutlineBuilder:
     """Converts entries to items, using the agent's acts, calls, compactions and branches."""
 
     def __init__(self, agent: Agent, notifications: NotificationsByEntry) -> None:
-        self._news = notifications
+        self._notifications = notifications
         self._acts = {id(act.entry): act for act in agent.acts}
         self._turns = {id(turn.act.entry): turn.number for turn in agent.turns if turn.act is not None}
         self._calls = {call.id: call for call in agent.calls}
@@ -369,7 +360,7 @@ class _OutlineBuilder:
         compaction = self._compactions.get(id(entry))
         if act is not None:
             yield PromptItem(entry, act, self._turns.get(id(entry)))
-        elif self._news and (notifications := self._news.get(entry_key(entry))):
+        elif self._notifications and (notifications := self._notifications.get(entry_key(entry))):
             yield from (TaskUpdateItem(entry, notification) for notification in notifications)
         elif compaction is not None:
             yield CompactionItem(entry, compaction)

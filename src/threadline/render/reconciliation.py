@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from threadline.model.ledger import (
-    DifferenceCause,
-    ReportedDay,
-    ReportedSession,
-    ReportedSource,
-    ReportedUsage,
-)
+from threadline.model.reported_costs import DifferenceCause, ReportedDay, ReportedSession, ReportedSource, ReportedUsage
 from threadline.model.text import count, format_amount
 from threadline.render.text import plain
 

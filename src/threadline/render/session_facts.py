@@ -14,8 +14,9 @@ from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.places import CallId
 from threadline.model.results import AgentResult
-from threadline.model.session import Agent, AgentStatus, Continuation, Session, Turn
-from threadline.model.text import AGENT_TOOLS, count, format_duration
+from threadline.model.session import Agent, AgentStatus, Compaction, CompactionKind, Continuation, Session, Turn
+from threadline.model.text import count, format_duration, format_token_change
+from threadline.model.tool_names import AGENT_TOOLS
 from threadline.render.outline import TaskNotification, entry_key
 from threadline.render.text import Role, Span, Spans, cut_line, one_line
 
@@ -236,6 +237,14 @@ def describe_continuation(link: Continuation) -> str:
     """How a session and another one continue each other: `continues from 5e551011 (fork)`."""
     label = "continues in" if link.forward else "continues from"
     return f"{label} {link.session or 'another session'} ({link.kind})"
+
+
+def describe_compaction(compaction: Compaction) -> str:
+    """What a compaction did: `compacted (auto) · 998.7k → 18.1k tokens`."""
+    action = "old results cleared" if compaction.kind is CompactionKind.MICRO else "compacted"
+    trigger = f" ({compaction.trigger})" if compaction.trigger else ""
+    sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
+    return f"{action}{trigger}{f' · {sizes}' if sizes else ''}"
 
 
 def continuation_record(link: Continuation) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from threadline.model.ledger import Sum, sum_fields
 from threadline.model.session import Agent, Session
 from threadline.render.items import PlacedItem, place_items
 from threadline.render.outline import (
-    AgentDetail,
     BranchItem,
     CallItem,
     CompactionItem,
+    Detail,
     PromptItem,
     TaskNotification,
     TaskUpdateItem,
@@ -58,7 +58,7 @@ def session_to_json(
         "turns": [_turn_row(turn) for turn in session.turns if _is_turn_shown(turn.number, settings)],
         "items": [_item_row(item) for item in place_items(session.main, settings, by_entry)],
         "agents": [_agent_row(agent, settings, by_entry) for agent in agents]
-        if settings.agents is not AgentDetail.NONE
+        if settings.agents is not Detail.NONE
         else [],
         "problems": [_problem_row(problem.kind, problem.place.line, problem.message) for problem in session.problems],
     }
@@ -137,9 +137,9 @@ def _item_fields(item: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(item, BranchItem):
         yield from (("branch", item.number), ("entries", len(item.branch.entries)), ("text", item.text))
     elif isinstance(item, TaskUpdateItem):
-        news = item.news
-        yield from (("call", news.call), ("task", news.task), ("status", news.status))
-        yield "text", news.result or news.summary or ""
+        notification = item.notification
+        yield from (("call", notification.call), ("task", notification.task), ("status", notification.status))
+        yield "text", notification.result or notification.summary or ""
     else:
         if what := getattr(item, "what", None):
             yield "what", what

@@ -15,25 +15,25 @@ from threadline.model.call_summary import change_tally, summarize_input
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.ledger import Sum
-from threadline.model.session import ActKind, Agent, CompactionKind, Session
+from threadline.model.session import ActKind, Agent, Session
 from threadline.model.text import (
     count,
     format_duration,
     format_time,
-    format_token_change,
     replace_surrogates,
     short_model_name,
 )
 from threadline.model.times import zone_name
 from threadline.render.call_text import changed_lines
 from threadline.render.items import PlacedItem, place_items
-from threadline.render.outline import AgentDetail, Detail, TaskNotification, View
+from threadline.render.outline import Detail, TaskNotification, View
 from threadline.render.session_facts import (
     NO_TRANSCRIPT,
     AgentPlacement,
     agent_duration,
     agent_title,
     agents_without_transcript,
+    describe_compaction,
     describe_hidden_branches,
     describe_platform,
     group_by_entry,
@@ -41,6 +41,7 @@ from threadline.render.session_facts import (
     task_sentence,
 )
 from threadline.render.text import Role, describe_cost, describe_tokens, shorten, visible
+from threadline.shell_syntax import SHELL_TOOLS
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)")
 _TICKS = re.compile(r"`+")
@@ -171,7 +172,6 @@ def _escape_tags(text: str) -> str:
 _MAX_SUMMARY, _MAX_LABEL = 120, 160
 _MAX_DEPTH = 6
 _EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit", "Replace"})
-_SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 
 
 def session_to_markdown(
@@ -321,12 +321,12 @@ class _MarkdownRenderer:
 
     def _label(self, call: Call) -> str:
         text = code_span(shorten(summarize_input(call.tool, call.input), _MAX_LABEL))
-        changed = change_tally(call)
+        changed = change_tally(call.result)
         how = "" if call.outcome is Outcome.OK else f"({call.outcome})"
         return " ".join(part for part in (text, changed, how) if part)
 
     def _agents(self, call: Call, depth: int) -> Iterator[str]:
-        if self._view.agents is AgentDetail.NONE:
+        if self._view.agents is Detail.NONE:
             return
         if call.id in self._missing_agents:
             yield ""
@@ -342,7 +342,7 @@ class _MarkdownRenderer:
         yield ""
         if depth >= _MAX_DEPTH:
             yield f"*{escape_markdown(line)}*"
-        elif self._view.agents is AgentDetail.FULL:
+        elif self._view.agents is Detail.FULL:
             yield f"**{escape_markdown(line)}**"
             yield from quote_lines(self._items(agent, depth + 1))
         else:
@@ -350,7 +350,7 @@ class _MarkdownRenderer:
 
     def _unlinked_agents(self) -> Iterator[str]:
         agents = [agent for agent in self._placement.unlinked if agent.side is None or self._view.everything]
-        if not agents or self._view.agents is AgentDetail.NONE or self._view.branch is not None or self._is_cut:
+        if not agents or self._view.agents is Detail.NONE or self._view.branch is not None or self._is_cut:
             return
         yield ""
         yield "## Agents without a call"
@@ -374,7 +374,7 @@ class _MarkdownRenderer:
     def notice(self, item: PlacedItem, _depth: int) -> Iterator[str]:
         """A notice by Claude Code, or a notification about a background task."""
         notice: Any = item.item
-        notification = getattr(notice, "news", None)
+        notification = getattr(notice, "notification", None)
         if notification is not None:
             yield f"*background task: {escape_markdown(shorten(task_sentence(notification), 300))}*"
             if (answer := task_answer(notification)) is not None:
@@ -394,12 +394,10 @@ class _MarkdownRenderer:
         """A compaction and its summary."""
         compaction_item: Any = item.item
         compaction = compaction_item.compaction
-        what = "Old results cleared" if compaction.kind is CompactionKind.MICRO else "Compacted"
-        sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
-        tokens = f" · {sizes}" if sizes else ""
+        label = describe_compaction(compaction)
         yield "---"
         yield ""
-        yield f"*{what}{f' ({escape_markdown(compaction.trigger)})' if compaction.trigger else ''}{tokens}*"
+        yield f"*{escape_markdown(label[:1].upper() + label[1:])}*"
         if compaction.summary is not None and compaction.summary.text.strip():
             yield ""
             yield from _details("Summary", contained_markdown(compaction.summary.text))
@@ -430,7 +428,7 @@ def _call_body(call: Call) -> Iterator[str]:
     """The input of a call, unless its summary line contains it, and its output."""
     if call.tool in _EDIT_TOOLS and (lines := list(changed_lines(call))):
         yield from code_block("\n".join(map(_patch_line, lines)), "diff")
-    elif call.tool in _SHELL_TOOLS and isinstance(call.input, dict):
+    elif call.tool in SHELL_TOOLS and isinstance(call.input, dict):
         yield from code_block(f"$ {call.input.get('command') or ''}", "console")
     elif isinstance(call.input, dict) and _has_unshown_input(call):
         yield from code_block(_format_json(call.input), "json")

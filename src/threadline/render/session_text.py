@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from threadline.model.calls import Outcome
 from threadline.model.ledger import SessionCosts
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
-from threadline.model.text import count, format_time, format_token_change, short_model_name
+from threadline.model.text import count, format_time, short_model_name
 from threadline.model.times import in_zone, zone_name
 from threadline.render.call_text import OUTCOME_MARKS, call_body, call_line
 from threadline.render.items import leading_entries
 from threadline.render.outline import (
-    AgentDetail,
     BranchItem,
     CallItem,
     CompactionItem,
+    Detail,
     FailureItem,
     Item,
     NoticeItem,
@@ -39,6 +39,7 @@ from threadline.render.session_facts import (
     BackgroundTasks,
     agent_line,
     agents_without_transcript,
+    describe_compaction,
     describe_continuation,
     describe_platform,
     missing_agent_line,
@@ -115,7 +116,7 @@ class _TextRenderer:
         self._options = options
         self._zone = zone_name(options.zone)
         self._placement = AgentPlacement(session)
-        self._drawn: set[int] = set()
+        self._shown_agents: set[int] = set()
         self._missing_agents = agents_without_transcript(session)
         self._tasks = BackgroundTasks(session, notifications)
 
@@ -130,7 +131,7 @@ class _TextRenderer:
             leading_entries(main, thread=options.thread, branch=options.branch),
             beside=options.branch is None,
             within=[entry for turn in selected for entry in turn.entries],
-            news=self._tasks.by_entry,
+            notifications=self._tasks.by_entry,
         )
         yield from self._items(items, options.width, 0)
         if not selected and options.branch is None:
@@ -213,12 +214,12 @@ class _TextRenderer:
     def thinking(self, item: ThinkingItem, width: int, _depth: int) -> Iterator[Spans]:
         """Thinking, as one line unless it is shown in full."""
         text = item.text.strip()
-        if self._options.thinking == "none":
+        if self._options.thinking is Detail.NONE:
             return
         if not text:
             if self._options.everything:
                 yield (Span(f"✻ {_NO_THINKING}", Role.FAINT),)
-        elif self._options.everything or self._options.thinking == "full":
+        elif self._options.everything or self._options.thinking is Detail.FULL:
             yield from self._first_lines(text, width, None, "✻ ", Role.FAINT)
         else:
             more = text.count("\n")
@@ -229,10 +230,10 @@ class _TextRenderer:
     def call(self, item: CallItem, width: int, depth: int) -> Iterator[Spans]:
         """A call, the first lines of its result, and the agents it started."""
         call = item.call
-        if self._options.calls == "none":
+        if self._options.calls is Detail.NONE:
             return
         yield call_line(call, width)
-        uncut = self._options.everything or self._options.calls == "full"
+        uncut = self._options.everything or self._options.calls is Detail.FULL
         for index, line in enumerate(call_body(call, width - 4, uncut=uncut)):
             yield (Span("  ⎿ " if not index else "    ", Role.FAINT), *line)
         if call.feedback:
@@ -243,22 +244,24 @@ class _TextRenderer:
             )
         if (notification := self._tasks.end(call)) is not None:
             yield (Span(f"    result: line {notification.entry.place.line:,}", Role.FAINT),)
-        if call.id in self._missing_agents and self._options.agents is not AgentDetail.NONE:
+        if call.id in self._missing_agents and self._options.agents is not Detail.NONE:
             yield (Span("  "), *missing_agent_line(self._missing_agents[call.id], width - 2))
         for agent in self._placement.under(call):
             yield from self._agent(agent, width, depth)
 
     def _agent(self, agent: Agent, width: int, depth: int) -> Iterator[Spans]:
         options = self._options
-        if options.agents is AgentDetail.NONE or id(agent) in self._drawn or not self._is_shown(agent):
+        if options.agents is Detail.NONE or id(agent) in self._shown_agents or not self._is_shown(agent):
             return
-        self._drawn.add(id(agent))  # a transcript may contain a call several times
+        self._shown_agents.add(id(agent))  # a transcript may contain a call several times
         yield (Span("  "), *agent_line(agent, width - 2))
-        if options.agents is AgentDetail.FULL and depth < _MAX_DEPTH:
+        if options.agents is Detail.FULL and depth < _MAX_DEPTH:
             bar = Span("  │ ", Role.AGENT)
-            for line in self._items(build_outline(agent, news=self._tasks.by_entry), max(40, width - 4), depth + 1):
+            for line in self._items(
+                build_outline(agent, notifications=self._tasks.by_entry), max(40, width - 4), depth + 1
+            ):
                 yield (bar, *line)
-        elif options.agents is AgentDetail.FULL and (more := sum(map(self._is_shown, self._placement.below(agent)))):
+        elif options.agents is Detail.FULL and (more := sum(map(self._is_shown, self._placement.below(agent)))):
             yield (Span(f"    … {count(more, 'nested agent')} not shown", Role.FAINT),)
 
     def _is_shown(self, agent: Agent) -> bool:
@@ -268,7 +271,7 @@ class _TextRenderer:
         """The agents that are not linked to a call."""
         options = self._options
         agents = [agent for agent in self._placement.unlinked if self._is_shown(agent)]
-        if not agents or options.agents is AgentDetail.NONE:
+        if not agents or options.agents is Detail.NONE:
             return
         yield ()
         yield labelled_rule((Span("agents without a call", Role.FAINT),), options.width)
@@ -289,12 +292,11 @@ class _TextRenderer:
 
     def notice(self, item: NoticeItem, width: int, _depth: int) -> Iterator[Spans]:
         """A notice by Claude Code, on one line."""
-        text = one_line(item.text, max(20, width - len(item.what) - 4))
-        yield cut_line((Span(f"◦ {item.what}{': ' if text else ''}{text}", Role.FAINT),), width)
+        yield _notice_line(item, width)
 
     def task_update(self, item: TaskUpdateItem, width: int, _depth: int) -> Iterator[Spans]:
         """A notification about a background task: the line of the call that started it, and the start of its answer."""
-        notification = item.news
+        notification = item.notification
         call = self._tasks.starting_call(notification)
         where = f"  (started at line {call.place.line:,})" if call is not None else ""
         before = "◦ background task: "
@@ -311,14 +313,9 @@ class _TextRenderer:
     def compaction(self, item: CompactionItem, width: int, _depth: int) -> Iterator[Spans]:
         """A compaction: a labelled rule and the start of its summary."""
         compaction = item.compaction
-        micro = compaction.kind is CompactionKind.MICRO
-        what = "old results cleared" if micro else "compacted"
-        how = f" ({compaction.trigger})" if compaction.trigger else ""
-        sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
-        tokens = f" · {sizes}" if sizes else ""
-        yield labelled_rule(
-            (Span(what + how + tokens, Role.NOTICE),), width, line="─" if micro else "═", role=Role.NOTICE
-        )
+        line = "─" if compaction.kind is CompactionKind.MICRO else "═"
+        label = (Span(describe_compaction(compaction), Role.NOTICE),)
+        yield labelled_rule(label, width, line=line, role=Role.NOTICE)
         if compaction.summary is not None:
             yield from self._first_lines(compaction.summary.text, width, 3, "  ", Role.FAINT)
 
@@ -448,18 +445,11 @@ def _notice_line(item: NoticeItem, width: int) -> Spans:
 
 
 def _task_update_line(item: TaskUpdateItem, width: int) -> Spans:
-    notification = item.news
-    sentence = notification.summary or " ".join(filter(None, (notification.task, notification.status))) or "ended"
-    return _signed_line("◦", f"background task: {sentence}", Role.FAINT, width)
+    return _signed_line("◦", f"background task: {task_sentence(item.notification)}", Role.FAINT, width)
 
 
 def _compaction_line(item: CompactionItem, width: int) -> Spans:
-    compaction = item.compaction
-    what = "old results cleared" if compaction.kind is CompactionKind.MICRO else "compacted"
-    how = f" ({compaction.trigger})" if compaction.trigger else ""
-    sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
-    tokens = f" · {sizes}" if sizes else ""
-    return _signed_line("═", what + how + tokens, Role.NOTICE, width)
+    return _signed_line("═", describe_compaction(item.compaction), Role.NOTICE, width)
 
 
 _LINE_RENDERERS: dict[type[Item], Callable[[Any, int], Spans]] = {

@@ -15,16 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.account import Rates
-from threadline.model.ledger import (
-    EXACT,
-    TOLERANCE,
-    Charge,
-    CostState,
-    DifferenceCause,
-    DifferenceReason,
-    ModelTokens,
-    sum_amounts,
-)
+from threadline.model.ledger import EXACT, Charge, sum_amounts
+from threadline.model.reported_costs import TOLERANCE, CostState, DifferenceCause, DifferenceReason, ModelTokens
 from threadline.model.text import count, format_amount
 
 _WEB_TOOLS = ("WebSearch", "WebFetch")

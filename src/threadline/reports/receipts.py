@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from threadline.account import Calendar, Ledger, Rates
 from threadline.errors import Ambiguous, Error, NotFound
 from threadline.model.homes import Found, Transcript
-from threadline.model.ledger import Charge, Flag, MissingAgent, ReportedSession
+from threadline.model.ledger import Charge, Flag, MissingAgent
 from threadline.model.places import Place, Problem, ProblemKind, is_uuid
 from threadline.model.receipts import LineCounts, Mention, Receipt, ReceiptGap, ReceiptItem, sum_by_rate
+from threadline.model.reported_costs import ReportedSession
 from threadline.model.text import format_amount
 from threadline.model.times import in_zone
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Sighting, lacks_final_usage

@@ -13,9 +13,9 @@ from msgspec import Struct
 from threadline.account import Ledger
 from threadline.find import drop_shared_transcripts
 from threadline.model.homes import Found, ProjectNames, Transcript, TranscriptKind
-from threadline.model.ledger import (
-    EXACT,
-    Charge,
+from threadline.model.ledger import EXACT, Charge, sum_amounts
+from threadline.model.places import Problem
+from threadline.model.reported_costs import (
     CostState,
     DifferenceReason,
     ModelTokens,
@@ -23,9 +23,7 @@ from threadline.model.ledger import (
     ReportedSession,
     ReportedSource,
     ReportedUsage,
-    sum_amounts,
 )
-from threadline.model.places import Problem
 from threadline.model.text import plain_decimal
 from threadline.parallel import map_transcripts
 from threadline.parse import CostStates, find_compaction_offsets, read_cost_states

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from threadline.account import TIME_KEYS, Ledger, group_function
 from threadline.errors import Error
 from threadline.model.homes import Found, SideFile, SideFileKind
-from threadline.model.ledger import Charge, Key, MissingAgent, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
+from threadline.model.ledger import Charge, Key, MissingAgent, Row, Rows, Sum, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
+from threadline.model.reported_costs import ReportedDay, ReportedUsage
 from threadline.model.text import count, format_tokens, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache

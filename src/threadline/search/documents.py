@@ -34,10 +34,10 @@ from threadline.model.entries import (
     ToolResultEntry,
     UserEntry,
 )
+from threadline.model.hits import Hit
 from threadline.model.homes import Home, SideFile, SideFileKind
 from threadline.model.places import Place
 from threadline.model.side_files import AgentMeta, HistoryPrompt
-from threadline.model.tables import Hit
 from threadline.model.times import parse_timestamp
 from threadline.parse import (
     MAX_LINE_LENGTH,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from threadline.index import EntryRow, Index, extract_fields
+from threadline.model.hits import Hit, Hits
 from threadline.model.places import Place
-from threadline.model.tables import Hit, Hits
 from threadline.model.text import count, format_duration
 from threadline.model.times import parse_timestamp, resolve_zone
 from threadline.search.documents import DeletedPrompt, DocumentReader, find_deleted_prompts, needs_reading

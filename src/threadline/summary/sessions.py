@@ -30,9 +30,9 @@ from threadline.model.homes import (
     TranscriptKind,
 )
 from threadline.model.places import SessionId
-from threadline.model.summaries import SummaryRef
 from threadline.model.tables import Listing
 from threadline.model.text import count
+from threadline.model.titles import SummaryRef
 from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, count_started_agents, read_stats
 
 _TAIL_BYTES = 16 * 1024

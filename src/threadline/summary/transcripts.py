@@ -17,9 +17,8 @@ from msgspec import Struct
 from threadline.errors import Error
 from threadline.model.homes import Transcript, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
-from threadline.model.summaries import SummaryRef
-from threadline.model.text import Title, TitleSource, choose_title
 from threadline.model.times import parse_timestamp, sortable_time
+from threadline.model.titles import SummaryRef, Title, TitleSource, choose_title
 from threadline.model.usage import Head
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         normalise_spaces,
         strip_prefaces,
     )
+    from threadline.thread.agent_evidence import agents_in_progress
     from threadline.thread.agents import (
         TEAMMATE_TAG,
         AgentFile,
@@ -67,8 +68,8 @@ if TYPE_CHECKING:
     )
     from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
     from threadline.thread.continuations import OtherSession, detect_continuations
-    from threadline.thread.evidence import Notification, agents_in_progress, find_notifications
     from threadline.thread.graph import Graph
+    from threadline.thread.notifications import Notification, find_notifications
     from threadline.thread.requests import Requests, rebuild_request
     from threadline.thread.state.events import ReplayEvent
     from threadline.thread.state.facts import FactKind, FileFact, file_facts
@@ -100,6 +101,7 @@ __getattr__ = lazy_exports(
             "normalise_spaces",
             "strip_prefaces",
         ],
+        "agent_evidence": ["agents_in_progress"],
         "agents": [
             "AgentFile",
             "SideAgentFold",
@@ -134,8 +136,8 @@ __getattr__ = lazy_exports(
         "context.report": ["ContextPath", "EntrySplitter", "analyze_context", "context_paths", "start_window"],
         "context.windows": ["ContextLimits", "SentRequest", "find_requests"],
         "continuations": ["OtherSession", "detect_continuations"],
-        "evidence": ["Notification", "agents_in_progress", "find_notifications"],
         "graph": ["Graph"],
+        "notifications": ["Notification", "find_notifications"],
         "requests": ["Requests", "rebuild_request"],
         "state.events": ["ReplayEvent"],
         "state.facts": ["FactKind", "FileFact", "file_facts"],

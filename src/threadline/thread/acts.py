@@ -20,7 +20,7 @@ from threadline.model.versions import parse_version
 from threadline.thread.calls import INTERRUPT_MESSAGES, feedback_in_results
 
 # Text that Claude Code puts before a person's own in the same row. It is removed before the rest is judged.
-_PREFACES = re.compile(
+PREFACE = re.compile(
     r"\s*<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook"
     r"|session-start-hook|post-tool-use-hook)>.*?</\1>\s*",
     re.DOTALL,
@@ -116,7 +116,7 @@ def _typed_act(entry: UserEntry, content: Any) -> Act | None:
 def strip_prefaces(text: str) -> str:
     """Return the text without what Claude Code put before it."""
     at = 0
-    while match := _PREFACES.match(text, at):
+    while match := PREFACE.match(text, at):
         at = match.end()
     return text[at:].strip()
 

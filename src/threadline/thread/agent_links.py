@@ -16,8 +16,8 @@ from threadline.model.homes import SideAgentKind
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.session import AgentKind, AgentLink, Confidence, LinkEvidence
 from threadline.model.side_files import AgentMeta
+from threadline.thread.agent_evidence import AgentEvidence, CallByAgent, Teammate
 from threadline.thread.calls import AGENT_STARTING_TOOLS
-from threadline.thread.evidence import AgentEvidence, CallByAgent, Teammate
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
@@ -104,8 +104,8 @@ def _lookup_step(
     def step(state: _LinkingState) -> Iterator[_LinkMatch]:
         for agent in state.left:
             call = find(state.evidence, agent)
-            call_made = state.evidence.calls.get(call) if call is not None else None
-            if call is not None and (call_made is None or call_made.by.number != agent.number):
+            known_call = state.evidence.calls.get(call) if call is not None else None
+            if call is not None and (known_call is None or known_call.by.number != agent.number):
                 yield _LinkMatch(agent, call, confidence)
 
     return step
@@ -122,8 +122,8 @@ def _call_of_run(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None
 def _call_in_notification(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
     """Return the call that a notification names: the one that started the agent last, or a message that resumed it."""
     call = evidence.in_notification.get(agent.id)
-    call_made = evidence.calls.get(call) if call is not None else None
-    return call if call_made is None or call_made.call.tool in AGENT_STARTING_TOOLS else None
+    known_call = evidence.calls.get(call) if call is not None else None
+    return call if known_call is None or known_call.call.tool in AGENT_STARTING_TOOLS else None
 
 
 def _call_of_team(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
@@ -148,11 +148,11 @@ def _fork_step(state: _LinkingState) -> Iterator[_LinkMatch]:
             for candidate in candidates
             if _prompt_of(candidate) and _prompt_of(candidate) in (agent.prompt or "")
         ]
-        chosen = next(iter(same_prompt or candidates), None)
-        if chosen is not None:
+        best = next(iter(same_prompt or candidates), None)
+        if best is not None:
             confidence = Confidence.LIKELY if len(same_prompt or candidates) == 1 else Confidence.GUESS
-            state.claimed.add(chosen.call.id)
-            yield _LinkMatch(agent, chosen.call.id, confidence)
+            state.claimed.add(best.call.id)
+            yield _LinkMatch(agent, best.call.id, confidence)
         elif (owner := state.evidence.owner.get(agent.forked_from)) is not None:
             yield _LinkMatch(
                 agent, None, Confidence.LIKELY, "forked from that entry; no available call started it", owner.id

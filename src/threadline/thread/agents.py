@@ -28,9 +28,9 @@ from threadline.model.places import NOWHERE, AgentId, CallId, EntryId
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentKind, AgentLink, AgentStatus
 from threadline.model.side_files import AgentMeta
+from threadline.thread.agent_evidence import AgentEvidence, Teammate, Witness, string_input
 from threadline.thread.agent_links import UnlinkedAgent, fork_point, link_agents
 from threadline.thread.calls import INTERRUPT_MESSAGES, CallResult, find_calls, result_blocks, results_by_call
-from threadline.thread.evidence import AgentEvidence, Teammate, Witness, string_input
 from threadline.thread.graph import call_ids
 from threadline.thread.threads import AgentHistory, build_history
 
@@ -149,13 +149,12 @@ def assemble_agents(
     statuses = journal_statuses(journal)
     depths = _depths(drafts, links)
     turns = _starting_turns(drafts, links, evidence)
-    agents = [
-        _make_agent(_with_turn(draft, turns[number]), links[number], depths[number], evidence, statuses)
-        for draft in drafts
-        for number in [draft.agent.number]
-    ]
-    order = sorted(zip(drafts, agents, strict=True), key=lambda pair: pair[0].agent.started or _LATEST)
-    return main_agent, tuple(agent for _, agent in order)
+
+    def make_agent(draft: _AgentDraft) -> Agent:
+        number = draft.agent.number
+        return _make_agent(_with_turn(draft, turns[number]), links[number], depths[number], evidence, statuses)
+
+    return main_agent, tuple(map(make_agent, sorted(drafts, key=lambda draft: draft.agent.started or _LATEST)))
 
 
 def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallResult]) -> _AgentDraft:
@@ -191,8 +190,8 @@ def _make_agent(
     draft: _AgentDraft, link: AgentLink, depth: int, evidence: AgentEvidence, statuses: dict[AgentId, AgentStatus]
 ) -> Agent:
     agent, meta = draft.agent, draft.agent.meta
-    call_made = evidence.calls.get(link.call) if link.call is not None else None
-    call = call_made.call if call_made is not None else None
+    known_call = evidence.calls.get(link.call) if link.call is not None else None
+    call = known_call.call if known_call is not None else None
     details = _AgentDetails(agent, call)
     return Agent(
         id=agent.id,
@@ -267,11 +266,11 @@ def _starting_turns(
         while here not in turns and here not in path:
             path[here] = None
             call = links[here].call
-            call_made = evidence.calls.get(call) if call is not None else None
-            if call_made is None or call_made.by.number == 0:
-                turn = call_made.call.turn if call_made is not None else None
+            known_call = evidence.calls.get(call) if call is not None else None
+            if known_call is None or known_call.by.number == 0:
+                turn = known_call.call.turn if known_call is not None else None
                 break
-            here = call_made.by.number
+            here = known_call.by.number
         else:
             turn = turns.get(here)
         turns.update(dict.fromkeys(path, turn))
@@ -317,8 +316,8 @@ def teammate_name(agent: str) -> str | None:
 
 def _attributed_type(entries: Sequence[Entry]) -> str | None:
     """Return the type that an agent's own replies name."""
-    named = (entry.attribution_agent for entry in entries if isinstance(entry, AssistantEntry))
-    return next(filter(None, named), None)
+    types = (entry.attribution_agent for entry in entries if isinstance(entry, AssistantEntry))
+    return next(filter(None, types), None)
 
 
 def _most_used_model(entries: Sequence[Entry]) -> str | None:

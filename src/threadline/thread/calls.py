@@ -31,7 +31,8 @@ from threadline.model.entries import AssistantEntry, Entry, ToolResultEntry, Too
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.results import TOOL_RESULTS, OutputResult, ResultValue, ShellOutputResult, typed_result
 from threadline.model.session import Turn
-from threadline.model.text import AGENT_TOOLS, extract_text, tool_names
+from threadline.model.text import extract_text
+from threadline.model.tool_names import AGENT_TOOLS, tool_names
 
 INTERRUPT_MESSAGES = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
 
@@ -138,8 +139,8 @@ def agent_id_in_result(entry: Entry) -> AgentId | None:
     if not isinstance(entry, UserEntry):
         return None
     raw = entry.tool_use_result
-    named = (raw.get("agentId") or raw.get("agent_id")) if isinstance(raw, dict) else None
-    return AgentId(named) if isinstance(named, str) else entry.named_agent_id
+    id_ = (raw.get("agentId") or raw.get("agent_id")) if isinstance(raw, dict) else None
+    return AgentId(id_) if isinstance(id_, str) else entry.named_agent_id
 
 
 def agent_id_in_text(text: str) -> AgentId | None:
@@ -214,9 +215,9 @@ def _pair_result_row(entry: ToolResultEntry, waiting: dict[CallId, _ToolUse], pa
     block = next(result_blocks(entry), None)
     if block is None:
         return
-    named = block.tool_use_id
-    if named:
-        waiting.pop(named if named in waiting else pairing.aliases.get(named, named), None)
+    id_ = block.tool_use_id
+    if id_:
+        waiting.pop(id_ if id_ in waiting else pairing.aliases.get(id_, id_), None)
     elif waiting:
         call = next(iter(waiting))
         del waiting[call]

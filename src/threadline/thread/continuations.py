@@ -27,7 +27,7 @@ from threadline.model.entries import (
 )
 from threadline.model.places import EntryId, SessionId, is_uuid
 from threadline.model.session import Continuation, ContinuationKind
-from threadline.model.summaries import NO_LINKS, SummaryLinks
+from threadline.model.titles import NO_LINKS, SummaryLinks
 from threadline.model.versions import parse_version
 from threadline.thread.acts import act_of
 
@@ -216,10 +216,10 @@ def _is_original(mine: EntryFingerprints, theirs: EntryFingerprints, id_: Sessio
     copy has those in one run; or the rows that only it has begin first.
     """
     shared = {uuid for uuid in mine.uuids if uuid in theirs.uuids}
-    named = Counter(mine.uuids[uuid].session_id for uuid in shared)
-    named.update(theirs.uuids[uuid].session_id for uuid in shared)
-    if named[id_] != named[other]:
-        return named[id_] > named[other]
+    rows_by_session = Counter(mine.uuids[uuid].session_id for uuid in shared)
+    rows_by_session.update(theirs.uuids[uuid].session_id for uuid in shared)
+    if rows_by_session[id_] != rows_by_session[other]:
+        return rows_by_session[id_] > rows_by_session[other]
     rows_among = mine.rows_between(shared), theirs.rows_between(shared)
     if rows_among[0] != rows_among[1]:
         return rows_among[0] > rows_among[1]

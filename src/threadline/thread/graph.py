@@ -81,8 +81,8 @@ class Graph:
 
     def unreferenced(self) -> list[EntryId]:
         """Return the entries that no entry names as its parent, in file order. Entries in a cycle are named."""
-        named = {entry.parent_uuid for entry in self.entries.values()}
-        return [uuid for uuid in self.entries if uuid not in named]
+        parent_ids = {entry.parent_uuid for entry in self.entries.values()}
+        return [uuid for uuid in self.entries if uuid not in parent_ids]
 
     def subtree(self, uuid: EntryId) -> Iterator[EntryId]:
         """Yield an entry and all its descendants, in no particular order."""

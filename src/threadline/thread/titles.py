@@ -17,8 +17,16 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.session import Act, ActKind
-from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef, choose_summary
-from threadline.model.text import Title, TitleSource, choose_title, is_fragment
+from threadline.model.titles import (
+    NO_LINKS,
+    SummaryLinks,
+    SummaryRef,
+    Title,
+    TitleSource,
+    choose_summary,
+    choose_title,
+    is_fragment,
+)
 from threadline.thread.acts import find_acts
 
 _PROMPT_KINDS = frozenset({ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING})
@@ -55,18 +63,18 @@ def title_from_parts(entries: Iterable[Entry], titles: Iterable[Entry]) -> Title
     and summaries, found by their bytes.
     """
     rest = iter(entries)
-    found = list(titles)
+    title_entries = list(titles)
     candidates: list[Entry] = []
     is_spoken = False
     while batch := list(islice(rest, _BATCH)):
         candidates += (entry for entry in batch if _can_give_title(entry))
         is_spoken = is_spoken or any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in batch)
-        entry_titles, act_titles = _title_candidates([*candidates, *found], find_acts(candidates))
+        entry_titles, act_titles = _title_candidates([*candidates, *title_entries], find_acts(candidates))
         title = choose_title(entry_titles, act_titles)
         if "prompt" in act_titles or not can_summary_replace(title.source):
             return title
-    entry_titles, act_titles = _title_candidates([*candidates, *found], find_acts(candidates))
-    own = _own_summaries([*candidates, *found])
+    entry_titles, act_titles = _title_candidates([*candidates, *title_entries], find_acts(candidates))
+    own = _own_summaries([*candidates, *title_entries])
     if own and not is_spoken:  # its summary is all there is
         entry_titles[TitleSource.SUMMARY.value] = own[-1].text
     return choose_title(entry_titles, act_titles)

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from threadline.model.entries import Entry
     from threadline.model.ledger import Sum
     from threadline.model.session import Agent, Continuation
-    from threadline.model.summaries import SummaryLinks
+    from threadline.model.titles import SummaryLinks
     from threadline.render import View
     from threadline.web.session.usage import StripFigures
 

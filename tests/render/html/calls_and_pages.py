@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from threadline.model.blocks import ToolResultBlock
+from threadline import ToolResultBlock
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.places import AgentId, CallId, SessionId

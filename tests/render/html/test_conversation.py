@@ -19,7 +19,7 @@ from threadline.load import read
 from threadline.model.entries import AssistantEntry
 from threadline.model.places import MessageId
 from threadline.model.session import Session
-from threadline.render import AgentDetail, Detail, View, agent_slug, anchor_of, parse_anchor
+from threadline.render import Detail, View, agent_slug, anchor_of, parse_anchor
 from threadline.render.html import ConversationRenderer, MessageStats, Scene
 from threadline.render.html.sections import MAX_ELEMENTS, MAX_ITEMS, split_into_sections
 
@@ -96,7 +96,7 @@ def test_renders_every_case(case: str) -> None:
     mains = sorted((_SESSIONS / case / "in").rglob("*.jsonl"))
     for path in mains:
         sample = read(path, continued=False)
-        for view in (View(), View(everything=True, agents=AgentDetail.FULL, thinking=Detail.FULL, calls=Detail.FULL)):
+        for view in (View(), View(everything=True, agents=Detail.FULL, thinking=Detail.FULL, calls=Detail.FULL)):
             for agent in (sample.main, *sample.agents):
                 renderer = ConversationRenderer(sample, agent, Scene(view, Paths()), inline=None)
                 page = Page(joined_sections(renderer) + renderer.unlinked_agents())

@@ -12,8 +12,8 @@ from tests.web.pages.requests import NOW, ask, data, parse_page
 
 import threadline
 from threadline.archive import Archive
+from threadline.model.hits import Hit
 from threadline.model.places import Place
-from threadline.model.tables import Hit
 from threadline.web.pages.search import highlight_snippet
 
 

@@ -78,7 +78,10 @@ Examples:
     "--limit-tokens", metavar="N", help="Token limit to compare with, or `max` for the largest window so far."
 )
 @click.option(
-    "--order", type=click.Choice(["asc", "desc"]), default="asc", help="asc (oldest first) or desc. Default: asc."
+    "--order",
+    type=click.Choice(["asc", "desc"]),
+    default="asc",
+    help="Order of windows: asc (oldest first) or desc. Default: asc.",
 )
 @limit_option("Show at most the newest N windows. Default: all.")
 @prices_option
@@ -140,17 +143,17 @@ def blocks(
     elif output != "table":
         out.print_rows((out.json_record(window.record(token_limit)) for window in shown), output)
     elif shown:
-        use = out.use_colour(enabled=colour)
+        colour = out.use_colour(enabled=colour)
         lines = window_page(
             shown,
             token_limit,
             now=present,
             zone=zone,
             width=out.terminal_width(),
-            colour=use,
+            colour=colour,
             timeless=ledger.timeless,
         )
-        out.print_lines(lines, colour=use, pager=pager)
+        out.print_lines(lines, colour=colour, pager=pager)
     return EXIT_OK if shown else out.report_nothing(_explain_nothing(windows, zone, only_active=only_active))
 
 
@@ -255,8 +258,8 @@ def _table_lines(
     for window, row in zip(shown, rows[1:], strict=True):
         role = Role.FAINT if window.is_gap else Role.GOOD if window.is_active else Role.BODY
         has_bar = limit is not None and not window.is_gap
-        drawn = padded_bar(float(limit.share(window.sum.tokens)), bar) if limit is not None and has_bar else ""
-        share = Span(out.GAP + drawn.rstrip(), _share_role(window, limit))
+        bar_text = padded_bar(float(limit.share(window.sum.tokens)), bar) if limit is not None and has_bar else ""
+        share = Span(out.GAP + bar_text.rstrip(), _share_role(window, limit))
         yield cut_line((*_row_spans(row, widths, role), share), width)
     if "models" not in fitting:
         yield ()

@@ -29,12 +29,12 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import open_archive, read_rates
 from threadline.errors import BadQuery, Error
-from threadline.model.budgets import Budget, BudgetPeriod, BudgetUse, format_quantity, parse_period
+from threadline.model.budgets import NEARLY_USED, Budget, BudgetPeriod, BudgetUse, format_quantity, parse_period
 from threadline.model.text import format_duration, format_percent, format_time
 from threadline.model.times import parse_zone
 
 _DEFAULT_MILLISECONDS = 2_000
-_DEFAULT_WARNING = "80%"
+_DEFAULT_WARNING = f"{NEARLY_USED:.0%}"
 _MAX_HOOK_INPUT = 4 * 1024 * 1024
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s*%?", re.ASCII)
 _EPILOG = """
@@ -104,8 +104,9 @@ def budget(
     epilog="""
 \b
 Examples:
-  threadline budget list          what is left of each budget
-  threadline budget list --json   for a program
+  threadline budget list                         what is left of each budget
+  threadline budget list --tz Europe/Berlin      for the days of Berlin
+  threadline budget list --json                  for a program
 """,
 )
 @timezone_option
@@ -178,14 +179,14 @@ Examples:
 )
 @click.argument("period", nargs=-1, metavar="[PERIOD]")
 @project_option("Only the budget with this --project.")
-@click.option("--all", "every", is_flag=True, help="Remove all budgets.")
+@click.option("--all", "everything", is_flag=True, help="Remove all budgets.")
 @output_options
-def remove_action(period: tuple[str, ...], *, project: str | None, every: bool, output: str) -> int:
+def remove_action(period: tuple[str, ...], *, project: str | None, everything: bool, output: str) -> int:
     """Remove budgets, by their period or as `threadline budget` lists them.
 
     `remove day` removes the budgets for a day that have no project; with --project, those of this project.
     """
-    if every == bool(period):
+    if everything == bool(period):
         raise click.UsageError("Name the period of the budget to remove (day, week, month or 5h), or use --all.")
     removed = remove_budgets(_matcher(" ".join(period), project) if period else lambda _budget: True)
     if output != "table":
@@ -217,7 +218,7 @@ Examples:
   threadline budget check --hook     as a hook of Claude Code: docs/budget.md
 
 \b
-Exit codes: 0 within all budgets, or none is set; 1 one is used up; 2 an error.
+Exit codes: 0 within all budgets, or there is none; 1 one is used up; 2 error.
 With --hook: 0, and the answer is JSON; 1 an error, which blocks nothing.
 """,
 )
@@ -291,7 +292,7 @@ def _answer_hook(  # noqa: PLR0917 - what a check depends on
     homes: tuple[str, ...],
     now: datetime,
 ) -> int:
-    """Answer a hook. An error must not block the user's work, so that its exit code is one that Claude Code ignores."""
+    """Answer a hook. An error must not block the user's work, so its exit code is one that Claude Code ignores."""
     try:
         event, directory = _read_hook_input()
         budgets = [budget for budget in read_budgets() if budget.applies_to(directory)] if _has_budgets() else []

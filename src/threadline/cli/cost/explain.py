@@ -93,9 +93,10 @@ def explain(
     """Show how an amount was computed, line by line.
 
     Lists each message with every line that reports its usage, which line counted, and the sum. WHAT is a session (the
-    start of its id, a transcript, `last`), the start of a message or request id, a day (2026-11-03, today, yesterday),
-    or a place (FILE:LINE). Every message of all homes is counted once: a session's receipt also lists messages that it
-    only contains copies of, and does not include them in its sum. Ends with what is known to be missing.
+    start of its id, a transcript, or `last`, the default), the start of a message or request id, a day (2026-11-03,
+    today, yesterday), or a place (FILE:LINE). Every message of all homes is counted once: a session's receipt also
+    lists messages that it only contains copies of, and does not include them in its sum. Ends with what is known to be
+    missing.
     """
     if limit is not None and everything:
         raise click.UsageError("Use --limit or --all, not both.")

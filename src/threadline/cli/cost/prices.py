@@ -110,9 +110,9 @@ def _is_valid_on(dated: RateRow | FastMode, day: str) -> bool:
 
 def _print_rates(rows: list[RateRow], rates: Rates, output: str, *, notes: bool, colour: bool) -> None:
     if output == "table":
-        use = out.use_colour(enabled=colour)
-        for line in price_page(rows, rates, width=out.terminal_width(), colour=use, notes=notes) if rows else ():
-            click.echo(line, color=use)
+        colour = out.use_colour(enabled=colour)
+        for line in price_page(rows, rates, width=out.terminal_width(), colour=colour, notes=notes) if rows else ():
+            click.echo(line, color=colour)
     elif output == "json":
         out.print_json(
             {

@@ -93,8 +93,8 @@ def statusline(
 
     Shows model, cost of the session and of today, the current five-hour window, what is left of budgets (see
     `threadline budget`), and context usage. Reads the JSON that Claude Code passes on standard input, this session's
-    transcripts, and transcripts of other sessions that changed within a day, so that the size of the home does not
-    matter. A + after an amount means "at least"; a ~ before a window means that its start is uncertain.
+    transcripts, and transcripts of other sessions that changed within a day, so the size of the home does not matter.
+    A + after an amount means "at least"; a ~ before a window means that its start is uncertain.
     """
     if install:
         command = " ".join(map(quote, [*program_words(), "statusline"]))
@@ -104,15 +104,15 @@ def statusline(
         return EXIT_OK
     _check_template(template)
 
-    passed = read_input()
+    status = read_input()
     now = _now()
     try:
-        figures = gather_figures(passed, homes, price_files, zone=zone, seconds=milliseconds / 1000, now=now)
+        figures = gather_figures(status, homes, price_files, zone=zone, seconds=milliseconds / 1000, now=now)
     except Error:
         raise
     except Exception as error:  # noqa: BLE001 - nothing may break the prompt: show what Claude Code passed in
         out.print_message(f"The transcripts could not be read ({type(error).__name__}).")
-        figures = figures_from_input(passed, now)
+        figures = figures_from_input(status, now)
     if as_json:
         out.print_json(figures.record())
     else:
@@ -251,7 +251,7 @@ _ONE_DAY = timedelta(hours=24)
 class StatuslineFigures(Struct, frozen=True):
     """Everything a status line may show. `day` is today in the user's time zone."""
 
-    passed: StatuslineInput
+    status: StatuslineInput
     recent: RecentUsage
     now: datetime
     day: str | None
@@ -274,12 +274,12 @@ class StatuslineFigures(Struct, frozen=True):
         """The figures for a program."""
         recent = self.recent
         return {
-            "model": self.passed.model,
+            "model": self.status.model,
             "session": {
                 "session": recent.named.session,
                 **_sum_record(self.session),
-                "reported": self.passed.reported,
-                "difference": _reported_difference(self.session, self.passed.reported),
+                "reported": self.status.reported,
+                "difference": _reported_difference(self.session, self.status.reported),
             },
             "today": {"day": self.day, **_sum_record(self.today), "is_whole": recent.is_whole},
             "window": {**self.window.record(), "is_certain": self.is_certain} if self.window is not None else None,
@@ -292,7 +292,7 @@ class StatuslineFigures(Struct, frozen=True):
 
 
 def gather_figures(
-    passed: StatuslineInput,
+    status: StatuslineInput,
     home_names: tuple[str, ...],
     price_files: tuple[str, ...],
     *,
@@ -308,14 +308,14 @@ def gather_figures(
     begins, ends = parse_moment("today", now=now, tz=zone), parse_moment("today", now=now, tz=zone, end=True)
     rates = load_rates(*price_files)
     homes = open_archive(home_names).homes
-    session = resolve_session(passed.transcript, passed.session, homes)
+    session = resolve_session(status.transcript, status.session, homes)
     since = min(begins, now - _ONE_DAY)
     with open_archive((), found=homes_including(session, homes), refresh_bytes=out.QUIET_BYTES) as archive:
         recent = archive.recent_usage(session, rates, since=since, seconds=seconds)
         window, is_certain = recent.window(now)
-        tokens, limit, share = _context_usage(passed, recent)
+        tokens, limit, share = _context_usage(status, recent)
         return StatuslineFigures(
-            passed=passed,
+            status=status,
             recent=recent,
             now=now,
             day=f"{now.astimezone(zone):%Y-%m-%d}",
@@ -327,12 +327,12 @@ def gather_figures(
             limit=limit,
             share=share,
             digest=rates.digest,
-            budgets=_measure_budgets(passed, recent, now, zone),
+            budgets=_measure_budgets(status, recent, now, zone),
         )
 
 
 def _measure_budgets(
-    passed: StatuslineInput, recent: RecentUsage, now: datetime, zone: tzinfo
+    status: StatuslineInput, recent: RecentUsage, now: datetime, zone: tzinfo
 ) -> tuple[BudgetUse, ...]:
     """The user's budgets that apply to the directory, the tightest first. Weeks and months need an index."""
     if not settings_file(BUDGETS).exists():
@@ -340,7 +340,7 @@ def _measure_budgets(
     from threadline.account import measure_budgets, read_budgets  # noqa: PLC0415 - only if there are budgets
 
     try:
-        budgets = [budget for budget in read_budgets() if budget.applies_to(passed.directory)]
+        budgets = [budget for budget in read_budgets() if budget.applies_to(status.directory)]
     except Error as error:
         out.print_message(str(error))
         return ()
@@ -355,13 +355,13 @@ def _measure_budgets(
     return tuple(sorted(uses, key=lambda use: -(use.share if use.share is not None else -1)))
 
 
-def figures_from_input(passed: StatuslineInput, now: datetime) -> StatuslineFigures:
+def figures_from_input(status: StatuslineInput, now: datetime) -> StatuslineFigures:
     """The figures that Claude Code passed in, without reading anything."""
     rates = load_rates()
-    nothing = RecentUsage(SessionRef(passed.session), now, Ledger((), rates), None, is_listed=False)
-    tokens, limit, share = _context_usage(passed, nothing)
+    nothing = RecentUsage(SessionRef(status.session), now, Ledger((), rates), None, is_listed=False)
+    tokens, limit, share = _context_usage(status, nothing)
     return StatuslineFigures(
-        passed=passed,
+        status=status,
         recent=nothing,
         now=now,
         day=None,
@@ -376,13 +376,13 @@ def figures_from_input(passed: StatuslineInput, now: datetime) -> StatuslineFigu
     )
 
 
-def _context_usage(passed: StatuslineInput, recent: RecentUsage) -> tuple[int | None, int | None, float | None]:
+def _context_usage(status: StatuslineInput, recent: RecentUsage) -> tuple[int | None, int | None, float | None]:
     """Tokens in the context window, its size, and the share. Input from Claude Code is newer than its transcripts."""
     last = recent.last
-    tokens = passed.tokens or (last.prompt_tokens if last is not None else None)
+    tokens = status.tokens or (last.prompt_tokens if last is not None else None)
     if tokens is None:
-        return None, passed.limit, passed.share
-    limit = passed.limit_for(tokens)
+        return None, status.limit, status.share
+    limit = status.limit_for(tokens)
     return tokens, limit, tokens / limit
 
 
@@ -405,7 +405,6 @@ _MAX_NAME = 40
 _THOUSAND, _MILLION = 1000, 1_000_000
 _FULL_SHARE, _NEARLY_FULL_SHARE = 0.9, 0.7
 _MAX_BUDGETS = 2
-_NEARLY_USED = Decimal("0.8")
 _CENT = Decimal("0.01")
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
 # A few minutes of usage are not representative of an hour.
@@ -419,9 +418,9 @@ def format_parts(figures: StatuslineFigures, cost: str = "computed") -> dict[str
     least = not figures.recent.is_whole
     burn = _burn_rate(window)
     return {
-        "model": one_line(figures.passed.model or "", _MAX_NAME),
+        "model": one_line(figures.status.model or "", _MAX_NAME),
         "session": _session_text(figures, cost),
-        "reported": format_amount(figures.passed.reported),
+        "reported": format_amount(figures.status.reported),
         "today": _format_sum(figures.today, least=least) if figures.today is not None else "",
         "block": ("" if figures.is_certain else "~") + _format_sum(window.sum, least=least)
         if window is not None
@@ -461,7 +460,7 @@ def _budget_spans(figures: StatuslineFigures) -> tuple[Span, ...]:
     """What is left of the tightest budgets, in the colour of a warning if it is little."""
     spans: list[Span] = []
     for use in [use for use in figures.budgets if use.spent is not None][:_MAX_BUDGETS]:
-        role = Role.BAD if use.is_over else Role.NOTICE if use.is_near(_NEARLY_USED) else Role.BODY
+        role = Role.BAD if use.is_over else Role.NOTICE if use.is_nearly_used else Role.BODY
         spans += [Span(", " if spans else "budget ", Role.FAINT), Span(use.describe(), role)]
     return tuple(spans)
 
@@ -475,10 +474,10 @@ def _context_spans(figures: StatuslineFigures, parts: dict[str, str]) -> tuple[S
 
 def _session_text(figures: StatuslineFigures, cost: str) -> str:
     computed = _format_sum(figures.session) if figures.session is not None else ""
-    reported = format_amount(figures.passed.reported)
+    reported = format_amount(figures.status.reported)
     if cost == "both" and computed and reported:
         return f"{computed} (reported {reported})"
-    if not computed and not figures.passed.reported:  # no usage yet, so nothing has been written
+    if not computed and not figures.status.reported:  # no usage yet, so nothing has been written
         return reported
     if cost == "reported" or not computed:
         return f"{reported} reported" if reported else computed

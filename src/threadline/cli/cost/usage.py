@@ -36,9 +36,10 @@ from threadline.cli.resolve import open_archive, read_rates
 from threadline.errors import Ambiguous, BadQuery, Error, did_you_mean
 from threadline.files import BUDGETS, settings_file
 from threadline.model.homes import Found
-from threadline.model.ledger import NONE, Charge, ReportedDay
+from threadline.model.ledger import NONE, Charge
 from threadline.model.places import match_ids
-from threadline.model.text import count, join_some
+from threadline.model.reported_costs import ReportedDay
+from threadline.model.text import count, join_some, short_id
 from threadline.model.times import TimeRange, in_zone
 from threadline.render import (
     can_show_blocks,
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from threadline.model.budgets import BudgetUse
 
 _DEFAULT_LIMIT = 40
-_ID_LENGTH = 8
 _CCUSAGE_REPORTS: dict[str, Literal["daily", "weekly", "monthly", "session"]] = {
     "day": "daily",
     "week": "weekly",
@@ -105,7 +105,7 @@ part, service-tier, turn, thread.
     "--session",
     metavar="ID",
     shell_complete=complete_with("sessions"),
-    help='Only this session and its agents. ID may be a prefix, or "last".',
+    help="Only this session and its agents. ID may be a prefix, or `last`.",
 )
 @timezone_option
 @prices_option
@@ -264,7 +264,7 @@ class ChargeFilter(Struct, frozen=True):
             return f"Models: {join_some(_key_values(project, 'model'))}."
         session = self._filter_session(model, ledger, archive)
         if not session.charges:
-            return f"Sessions: {join_some(value[:_ID_LENGTH] for value in _key_values(model, 'session'))}."
+            return f"Sessions: {join_some(short_id(value) for value in _key_values(model, 'session'))}."
         days = [in_zone(charge.timestamp, zone).date() for charge in session if charge.timestamp is not None]
         return f"Charges run from {min(days)} to {max(days)}." if days else ""
 

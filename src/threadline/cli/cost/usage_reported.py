@@ -16,8 +16,9 @@ from threadline.account import Ledger
 from threadline.cli.cost.usage import ChargeFilter
 from threadline.cli.output import GAP, pad_cells
 from threadline.model.homes import Found
-from threadline.model.ledger import ReportedSession, ReportedUsage, sum_amounts
-from threadline.model.text import format_amount, plain_decimal
+from threadline.model.ledger import sum_amounts
+from threadline.model.reported_costs import ReportedSession, ReportedUsage
+from threadline.model.text import format_amount, plain_decimal, short_id
 from threadline.render import (
     Role,
     Span,
@@ -32,7 +33,6 @@ from threadline.render import (
 )
 from threadline.reports import is_day_within, reconcile, reported_session_record
 
-_ID_LENGTH = 8
 _MIN_WIDTH, _MAX_TITLE = 10, 400
 _NO_DIFFERENCE = "same"
 _HEADINGS = ("session", "source", "reported", "computed", "difference")
@@ -123,7 +123,7 @@ def _table_lines(reported: ReportedUsage, width: int, titles: Mapping[str, str],
 
 def _session_cells(session: ReportedSession, titles: Mapping[str, str]) -> tuple[str, ...]:
     title = one_line(titles.get(session.session, ""), _MAX_TITLE)
-    name = f"{plain(session.session)[:_ID_LENGTH]}{GAP if title else ''}{title}"
+    name = f"{short_id(plain(session.session))}{GAP if title else ''}{title}"
     difference = _NO_DIFFERENCE if session.agrees else format_amount(session.difference, signed=True)
     return name, session.source.value, format_amount(session.reported), format_amount(session.computed), difference
 

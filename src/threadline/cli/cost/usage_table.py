@@ -11,7 +11,7 @@ from msgspec import Struct
 from threadline.account import TIME_KEYS
 from threadline.cli.output import GAP, shorten_path, wrap_note
 from threadline.model.ledger import Row, Sum
-from threadline.model.text import format_amount, format_tokens, short_model_name
+from threadline.model.text import format_amount, format_tokens, short_id, short_model_name
 from threadline.model.times import in_zone
 from threadline.render import (
     Role,
@@ -31,7 +31,6 @@ from threadline.render import (
 )
 from threadline.reports import UsageReport, usage_notes
 
-_ID_LENGTH = 8
 # What tables show for a value of the key `thread`. Output for programs has the value itself.
 _THREAD_LABELS = {"left branch": "abandoned branch"}
 _MIN_LABEL = 28
@@ -39,7 +38,6 @@ _MIN_BAR, _MAX_BAR = 10, 30
 _MIN_WIDTH_FOR_WEEKDAYS = 100
 _MAX_LABEL = 400
 _DIGEST_LENGTH = 12
-_NEARLY_USED = Decimal("0.8")
 _MAX_POINTS_WITHOUT_SPARKLINE = 2
 _RESOLUTION = timedelta(microseconds=1)
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC) - _RESOLUTION
@@ -139,7 +137,7 @@ class _LabelFormatter:
     def _label(self, name: str, value: str) -> str:
         if name == "session":
             title = self._titles.get(value, "")
-            return f"{plain(value)[:_ID_LENGTH]}{GAP if title else ''}{one_line(title, _MAX_LABEL)}"
+            return f"{short_id(plain(value))}{GAP if title else ''}{one_line(title, _MAX_LABEL)}"
         if name in {"project", "home", "transcript"}:
             return shorten_path(value, _MAX_LABEL)
         if name == "day" and self._weekdays:
@@ -174,10 +172,10 @@ class _Table:
         self._heading = " / ".join(usage_report.by)
         self._exact = exact
         self._ascii = ascii_only
-        every = [*lines, self._total]
-        labels = [display_width(self._heading), *(2 * line.depth + display_width(line.label) for line in every)]
-        self._amounts = max(len("amount"), *(len(format_amount(line.sum.amount, exact=exact)) for line in every))
-        self._columns = self._fit_columns(every, width, least=min(max(labels), _MIN_LABEL))
+        all_lines = [*lines, self._total]
+        labels = [display_width(self._heading), *(2 * line.depth + display_width(line.label) for line in all_lines)]
+        self._amounts = max(len("amount"), *(len(format_amount(line.sum.amount, exact=exact)) for line in all_lines))
+        self._columns = self._fit_columns(all_lines, width, least=min(max(labels), _MIN_LABEL))
         room = width - self._fixed_width(self._columns)
         least = min(max(labels), _MIN_LABEL)
         self._label = max(1, min(max(labels), room))
@@ -198,11 +196,11 @@ class _Table:
         return self._bar > 0 and self._most > 0
 
     def _fit_columns(
-        self, every: list[_TableLine], width: int, least: int
+        self, lines: list[_TableLine], width: int, least: int
     ) -> dict[str, tuple[int, Callable[[Sum], int]]]:
         """The columns that fit, each with its width."""
         columns = {
-            name: (max(len(name), *(len(self._number(name, get(line.sum))) for line in every)), get)
+            name: (max(len(name), *(len(self._number(name, get(line.sum))) for line in lines)), get)
             for name, _, get in _COLUMNS
         }
         drop = [name for name, _, _ in sorted(_COLUMNS, key=lambda column: -column[1])]
@@ -235,13 +233,13 @@ class _Table:
         )
         money = f"{GAP}{format_amount(line.sum.amount, exact=self._exact):>{self._amounts}}"
         draws = self.has_bars and line is not self._total and not line.rest
-        drawn = bar(line.sum.amount, self._most, self._bar, ascii_only=self._ascii) if draws else ""
+        bar_text = bar(line.sum.amount, self._most, self._bar, ascii_only=self._ascii) if draws else ""
         figures_role = Role.TITLE if line is self._total else Role.FAINT if line.role is Role.FAINT else Role.BODY
         return (
             Span(label, line.role),
             Span(figures, figures_role),
             Span(money, figures_role),
-            Span(f"{GAP}{drawn}" if drawn else "", Role.CODE),
+            Span(f"{GAP}{bar_text}" if bar_text else "", Role.CODE),
         )
 
 
@@ -257,9 +255,9 @@ def _header(usage_report: UsageReport, width: int, *, ascii_only: bool) -> Itera
 def _sparkline(usage_report: UsageReport, width: int, *, ascii_only: bool) -> Iterator[Spans]:
     """Amounts over time in one line, for a page too narrow for bars."""
     values = [row.amount for row in usage_report.rows.subtotals(1)]
-    drawn = sparkline(values[-max(1, width - len(GAP)) :], ascii_only=ascii_only)
-    if usage_report.by[0] in TIME_KEYS and len(values) > _MAX_POINTS_WITHOUT_SPARKLINE and drawn.strip():
-        yield (Span(f"{GAP}{drawn}", Role.CODE),)
+    curve = sparkline(values[-max(1, width - len(GAP)) :], ascii_only=ascii_only)
+    if usage_report.by[0] in TIME_KEYS and len(values) > _MAX_POINTS_WITHOUT_SPARKLINE and curve.strip():
+        yield (Span(f"{GAP}{curve}", Role.CODE),)
 
 
 def _time_span(usage_report: UsageReport) -> str:
@@ -291,7 +289,7 @@ def _footer(usage_report: UsageReport, width: int, dropped: Sequence[str]) -> It
     for note in usage_notes(usage_report):
         yield from wrap_note(note, width, Role.NOTICE)
     for use in usage_report.budgets:
-        role = Role.BAD if use.is_over else Role.NOTICE if use.is_near(_NEARLY_USED) else Role.FAINT
+        role = Role.BAD if use.is_over else Role.NOTICE if use.is_nearly_used else Role.FAINT
         yield from wrap_note(f"Budget {use.budget}: {use.describe()}.", width, role)
     files = usage_report.ledger.price_files
     more = f" with {', '.join(name for name, _ in files[1:])}" if len(files) > 1 else ""

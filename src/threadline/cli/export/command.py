@@ -44,7 +44,7 @@ from threadline.model.insight.outcomes import OutcomeKind
 from threadline.model.text import count, format_size
 from threadline.model.times import TimeRange, parse_zone
 from threadline.redact import Level
-from threadline.render import AgentDetail, Detail, View, plain
+from threadline.render import Detail, View, plain
 from threadline.summary import SessionFilter
 
 _FORMATS = tuple(map(str, ExportFormat))
@@ -300,7 +300,7 @@ def _build_options(
     view = View(
         thinking=Detail(details["thinking"]),
         calls=Detail(details["tools"]),
-        agents=AgentDetail(details["agents"]),
+        agents=Detail(details["agents"]),
         images=details["images"] or (form in {ExportFormat.JSONL, ExportFormat.HF} and not details["redact"]),
         everything=details["everything"],
         branch=details["branch"],

@@ -17,11 +17,10 @@ from threadline.cli.options import home_option, output_options, timezone_option
 from threadline.cli.resolve import open_archive
 from threadline.insight import blame_record, blamed_line_record
 from threadline.model.insight.blame import Blame, BlamedLine
-from threadline.model.text import count, format_time
+from threadline.model.text import count, format_time, short_id
 from threadline.model.times import zone_name
 from threadline.render import clip, one_line
 
-_ID_LENGTH = 8
 _MAX_WRITERS = 12
 _TAB = 4
 _RANGE = re.compile(r"(?P<file>.+?):(?P<first>[0-9]{1,9})?(?:(?P<dash>-|,|\.\.)(?P<last>[0-9]{1,9})?)?", re.DOTALL)
@@ -55,7 +54,7 @@ def blame(file: str, *, no_git: bool, format_: str, zone: tzinfo, homes: tuple[s
     """Show who wrote each line of a file.
 
     For each line: the session and the turn whose edit wrote it, with its prompt, model, agent and time; or the commit
-    that brought it, if no session wrote it; or `?` if that cannot be proven. With git, lines are followed through
+    that added it, if no session wrote it; or `?` if that cannot be proven. With git, lines are followed through
     commits, renames, moves and changes of spaces and line breaks.
 
     FILE may be a path that no longer exists: then the last text that sessions recorded is shown. LINE counts from 1;
@@ -116,9 +115,9 @@ def _writer(line: BlamedLine, zone: tzinfo) -> tuple[str, str, str]:
         return "?", "", ""
     time = format_time(line.time, zone) if line.time is not None else ""
     if line.session is None:
-        return str(line.commit)[:_ID_LENGTH], "commit", time
+        return short_id(line.commit), "commit", time
     turn = f"turn {line.turn}" if line.turn is not None else ""
-    return str(line.session)[:_ID_LENGTH], turn, time
+    return short_id(line.session), turn, time
 
 
 def _summary(result: Blame, zone: tzinfo) -> Iterator[str]:
@@ -136,7 +135,7 @@ def _summary(result: Blame, zone: tzinfo) -> Iterator[str]:
         (_writer(line, zone)[:2], line.author, line.model, line.agent, line.prompt) for line in lines if line.known
     )
     for ((who, turn), author, model, agent, prompt), number in writers.most_common(_MAX_WRITERS):
-        facts = [turn if not author else f"commit by {author}", model, f"agent {agent[:_ID_LENGTH]}" if agent else None]
+        facts = [turn if not author else f"commit by {author}", model, f"agent {short_id(agent)}" if agent else None]
         text = f": {prompt}" if prompt else ""
         line = f"{who} {', '.join(fact for fact in facts if fact)} ({count(number, 'line')}){text}"
         yield f"  {one_line(line, out.page_width() - 2)}"

@@ -154,9 +154,9 @@ def digest(
             is_shared = redact if redact is not None else target is not None or form == "html"
             limit = max_sessions or len(result.sessions)
             if form == "text" and target is None and not is_shared:
-                use = out.use_colour(enabled=colour)
+                colour = out.use_colour(enabled=colour)
                 lines = digest_lines(result, zone, out.page_width(), max_sessions=limit)
-                out.print_lines(map(Style(colour=use).line, lines), colour=use, pager=pager)
+                out.print_lines(map(Style(colour=colour).line, lines), colour=colour, pager=pager)
             else:
                 _write_file(result, form, zone, limit, target, is_redacted=is_shared)
         if result.sum.charges:

@@ -26,7 +26,7 @@ from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_record
 from threadline.model.insight.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
 from threadline.model.ledger import NONE
-from threadline.model.text import count, format_amount, format_changes, format_time
+from threadline.model.text import count, format_amount, format_changes, format_time, short_id
 from threadline.model.times import zone_name
 from threadline.render import clip_left, clip_path
 
@@ -203,7 +203,7 @@ def _format_key(key: str, by: str, titles: dict[str, str]) -> str:
     if by != "session" or key in ("total", NONE):
         return key
     title = titles.get(key)
-    return f"{key[:8]} {title}" if title else key[:8]
+    return f"{short_id(key)} {title}" if title else short_id(key)
 
 
 def _list_table(rows: Sequence[Outcome], zone: tzinfo, *, has_session: bool) -> str:
@@ -220,7 +220,7 @@ def _list_table(rows: Sequence[Outcome], zone: tzinfo, *, has_session: bool) -> 
     cells = [
         [
             format_time(row.timestamp, zone),
-            *([(row.session or "")[:8]] if has_session else []),
+            *([short_id(row.session)] if has_session else []),
             str(row.place.line),
             str(row.kind),
             clip_left(row.action, 24) + (" (replaced)" if row.is_replaced else ""),

@@ -26,7 +26,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import open_archive, read_rates
 from threadline.model.places import Place, SessionId
-from threadline.model.text import format_percent
+from threadline.model.text import format_percent, short_id
 from threadline.model.times import TimeRange
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 """How many rows a table has, unless `--limit` says otherwise."""
-_ID_LENGTH = 8
 
 
 def insight_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,11 +133,6 @@ def format_count(number: int) -> str:
 def format_share(part: Decimal, total: Decimal) -> str:
     """A part of a total in per cent."""
     return format_percent(part / total) if total else ""
-
-
-def short_id(session: SessionId | None) -> str:
-    """The start of a session's id."""
-    return (session or "")[:_ID_LENGTH]
 
 
 def place_headings(session: Session | None) -> tuple[str, ...]:

@@ -106,8 +106,8 @@ def waste(
     Each finding has its places, what it cost, and what to do about it. Findings may overlap, so their sum can count
     something twice.
 
-    SESSION is the start of a session id, a transcript, or `last`. A period counts what was paid in it, also for
-    something that happened before.
+    SESSION is the start of a session id, a transcript, or `last`, the default. A period counts what was paid in it,
+    even if the cause is older.
     """
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
     limits = WasteLimits(large_output, Decimal(str(min_amount)), min_tokens, repeats)
@@ -131,7 +131,7 @@ def waste(
 def _explain_nothing(limits: WasteLimits) -> str:
     if not limits.min_amount:
         return "No avoidable costs found."
-    return f"Nothing that cost at least {format_amount(limits.min_amount)}. --min 0 shows smaller findings."
+    return f"No avoidable costs of at least {format_amount(limits.min_amount)}. Use --min 0 to see smaller ones."
 
 
 def _format_waste(session: Session | None, findings: WasteList, limit: int) -> str:
@@ -156,17 +156,17 @@ def _format_waste(session: Session | None, findings: WasteList, limit: int) -> s
     return "\n".join([with_session_heading(session, table), "", out.wrap_text(summary), "", *_suggestions(findings)])
 
 
-def _suggestions(found: WasteList) -> list[str]:
+def _suggestions(findings: WasteList) -> list[str]:
     """What to do, once for each detector, cause and advice: the most expensive first, those without a cause last."""
     same: dict[tuple[str, BreakCause | None, str], list[Waste]] = {}
-    for finding in found:
+    for finding in findings:
         same.setdefault((finding.detector, finding.cause, finding.advice), []).append(finding)
-    sums = {key: sum_amounts(finding.amount for finding in findings) for key, findings in same.items()}
+    sums = {key: sum_amounts(finding.amount for finding in group) for key, group in same.items()}
     ordered = sorted(sums.items(), key=lambda item: (item[0][1] is BreakCause.UNKNOWN, -item[1]))
     return [
         out.wrap_text(
             f"{detector}{f' ({cause})' if cause is not None else ''}, {format_amount(amount)}"
-            f" ({format_share(amount, found.total)}): {advice}",
+            f" ({format_share(amount, findings.total)}): {advice}",
             indent="  ",
         )
         for (detector, cause, advice), amount in ordered

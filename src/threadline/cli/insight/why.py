@@ -17,7 +17,6 @@ from threadline.cli.insight.period import (
     insight_options,
     place_headings,
     print_agents_only,
-    short_id,
     turn_cell,
     with_session_heading,
 )
@@ -32,7 +31,7 @@ from threadline.insight import (
     causes_record,
 )
 from threadline.model.insight.attribution import CauseKind, CostCause
-from threadline.model.text import count, format_amount, format_percent, format_tokens
+from threadline.model.text import count, format_amount, format_percent, format_tokens, short_id
 from threadline.render import clip_path
 
 if TYPE_CHECKING:
@@ -77,8 +76,8 @@ def why(
     for being sent, for every later request that carried it, and for being sent again after a cache break. Replies also
     pay for being written. The rows sum to the cost exactly.
 
-    SESSION is the start of a session id, a transcript, or `last`. A period counts what was paid in it, so the total is
-    that of `threadline usage`. A size marked ~ is an estimate, scaled to the measured window.
+    SESSION is the start of a session id, a transcript, or `last`, the default. A period counts what was paid in it, so
+    the total is that of `threadline usage`. A size marked ~ is an estimate, scaled to the measured window.
     """
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
     if period.is_across_sessions:
@@ -146,7 +145,7 @@ def _cause_table(causes: CauseList, rows: Sequence[CostCause], session: Session 
             f"{row.requests:,}",
             *turn_cell(session, row.turn),
             format_where(session, row.session, row.place),
-            row.label + (f" (agent {row.agent[:8]})" if row.agent and row.kind is not CauseKind.AGENT else ""),
+            row.label + (f" (agent {short_id(row.agent)})" if row.agent and row.kind is not CauseKind.AGENT else ""),
         )
         for row in rows
     ]

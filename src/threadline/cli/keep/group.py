@@ -26,10 +26,10 @@ _MAX_SESSIONS = 8
 
 def pending_message(sessions: Sequence[str]) -> str:
     """Say which sessions a merged keep has forgotten, and how to accept that."""
-    from threadline.model.text import count
+    from threadline.model.text import count, short_id
     from threadline.render import plain
 
-    ids = ", ".join(plain(session[:8]) or "-" for session in sessions[:_MAX_SESSIONS])
+    ids = ", ".join(plain(short_id(session)) or "-" for session in sessions[:_MAX_SESSIONS])
     more = ", …" if len(sessions) > _MAX_SESSIONS else ""
     return (
         f"A merged keep has forgotten {count(len(sessions), 'session')} ({ids}{more}). Nothing is forgotten here until"
@@ -264,7 +264,7 @@ class KeepGroup(LazyGroup):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the action. That there is no keep yet is not an error."""
+        """Run the action. A keep that does not exist yet is not an error."""
         try:
             return super().invoke(ctx)
         except KeepNotFound as error:

@@ -48,7 +48,7 @@ from threadline.keep import (
     this_machine,
     verify_keep,
 )
-from threadline.model.text import count, format_size, format_time
+from threadline.model.text import count, format_size, format_time, short_id
 from threadline.render import one_line, plain
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _print_verification(row: dict[str, Any]) -> None:
             "Files that only a missing manifest lists are not shown. An earlier version may be restored instead."
         )
     else:
-        click.echo("No file needs what is damaged: everything can be restored.")
+        click.echo("No file uses the damaged parts: everything can be restored.")
     if row["files"]:
         click.echo("The next `threadline keep` stores them again if Claude Code still has them.")
     click.echo("To repair the keep from a copy: threadline keep merge COPY")
@@ -222,7 +222,7 @@ def _print_merged(result: MergeResult, store: Store) -> None:
     if result.mended:
         click.echo(f"Repaired {count(result.mended, 'file')} of this keep.")
     if result.forgotten:
-        ids = ", ".join(session[:8] for session in result.forgotten[:8])
+        ids = ", ".join(map(short_id, result.forgotten[:8]))
         click.echo(f"Forgotten in the other keep: {count(len(result.forgotten), 'session')} ({plain(ids)}).")
     if result.pending:
         click.echo(pending_message(result.pending))
@@ -312,9 +312,9 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     """Delete a session from the keep permanently: every version of all of its files.
 
     The keep still records that it was stored, its paths and the reason. Its bytes are deleted, except those that
-    another session shares. It will not be stored again, nor come back by a merge. Copies of the keep still have it:
-    merge this keep into them with --accept-forgotten. Claude Code's own files are not changed: those that still exist
-    are listed, with the prompts of the session in its history.
+    another session shares. It will not be stored again, and a merge does not bring it back. Copies of the keep still
+    have it: merge this keep into them with --accept-forgotten. Claude Code's own files are not changed: those that
+    still exist are listed, with the prompts of the session in its history.
     """
     if not reason.strip():
         raise BadQuery("The reason is empty. It is all that will be left of the session.")

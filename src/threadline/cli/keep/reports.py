@@ -38,7 +38,7 @@ from threadline.keep import (
     RunSummary,
     Status,
 )
-from threadline.model.text import count, format_percent, format_size, format_time
+from threadline.model.text import count, format_percent, format_size, format_time, short_id
 from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import one_line, plain
 
@@ -103,7 +103,7 @@ def status(
             click.echo(line)
         forgotten = keep.list_forgotten_in_homes(catalogue, live)
         if forgotten:
-            ids = ", ".join(sorted(session[:8] for session in forgotten)[:8])
+            ids = ", ".join(sorted(map(short_id, forgotten))[:8])
             click.echo(f"Forgotten, so not stored, but still in a home: {count(len(forgotten), 'session')} ({ids}).")
     return EXIT_OK
 
@@ -197,11 +197,11 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
     rows = [_risk_cells(risk, zone) for risk in shown]
     yield out.format_table(
-        ("session", "state", "not stored", f"last written ({zone_name(zone)})", "deleted", "path"),
+        ("session", "state", "size", f"last written ({zone_name(zone)})", "deleted", "path"),
         rows,
         right=(2,),
         shrink=(4,),
-        drop=("not stored", "state"),
+        drop=("size", "state"),
         ends=True,
     )
     if len(shown) < len(current.at_risk):
@@ -229,7 +229,7 @@ def _left_out_lines(current: Status, *, everything: bool) -> Iterator[str]:
 def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:
     states = {"new": "not stored", "grown": "has grown", "changed": "has changed"}
     return (
-        risk.session[:8] if risk.session is not None else "",
+        short_id(risk.session),
         states[risk.state],
         format_size(risk.bytes),
         format_time(risk.modified, zone),
@@ -352,11 +352,11 @@ def _session_rows(
 
 def _session_table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> str:
     several = len({row["machine"] for row in rows}) > 1
-    written = f"last written ({zone_name(zone)})"
-    headings = ["session", "", written, "size", "files", "versions", *(["machine"] if several else [])]
+    time_heading = f"last written ({zone_name(zone)})"
+    headings = ["session", "", time_heading, "size", "files", "versions", *(["machine"] if several else [])]
     cells = [
         (
-            row["session"][:8],
+            short_id(row["session"]),
             "kept" if row["kept"] else "",
             _format_timestamp(row["modified"], zone),
             format_size(row["size"]),
@@ -453,7 +453,7 @@ def _difference_lines(differences: Sequence[Difference], after: int, until: int)
         rows = [
             (
                 difference.change,
-                difference.session[:8] if difference.session else "",
+                short_id(difference.session),
                 f"{difference.files:,}",
                 _added_bytes(difference),
                 difference.path,

@@ -21,7 +21,7 @@ from threadline.cli.output import print_message, progress_bar
 from threadline.errors import BadQuery, NotFound
 from threadline.files import data_folder
 from threadline.keep import Catalogue, KeptSession, RestoreResult, Version
-from threadline.model.text import count, format_size
+from threadline.model.text import count, format_size, short_id
 from threadline.render import plain
 
 _MAX_MESSAGES = 10
@@ -75,7 +75,8 @@ def restore(
     """Restore sessions byte for byte, with their agents, tool results, file history, todos, tasks and plans.
 
     SESSION is the start of an id, or `last`. Existing files with other content stay, unless you use --force. Nothing
-    is written outside the home. A truncated transcript is restored as it was before; --at restores it as it was stored.
+    is written outside the home. A truncated transcript is restored with what it lost; --at restores it as it was
+    stored.
     """
     if sessions and everything:
         raise BadQuery("Name sessions or use --all, not both.")
@@ -155,8 +156,8 @@ class _RestoreQuery:
             others = [session.home for session in complete if session is not longest]
             if others:
                 self.notes.append(
-                    f"{longest.id[:8]} was stored from {len(complete)} homes. This is the longest, from {longest.home};"
-                    f" --home DIR selects another: {', '.join(others[:3])}."
+                    f"{short_id(longest.id)} was stored from {len(complete)} homes. This is the longest, from"
+                    f" {longest.home}; --home DIR selects another: {', '.join(others[:3])}."
                 )
         return [*selected.values()]
 

@@ -33,11 +33,11 @@ Examples:
 """
 
 
-@click.group(cls=LazyGroup, sections={"Actions": ACTIONS}, epilog=_EPILOG)
+@click.group(cls=LazyGroup, sections={"Actions": ACTIONS}, subcommand_metavar="ACTION [ARGS]...", epilog=_EPILOG)
 def lake() -> None:
     """Share sessions of many machines in a lake, and query them.
 
     A lake is a folder or a bucket (`s3://bucket/prefix`). Every machine pushes its sessions to it; `build` turns them
     into tables that DuckDB, Spark, Trino and others read. Needs the extra `lake`, which `all` does not
-    include: in a clone, pip install '.[lake]'
+    include. In a clone, run: pip install '.[lake]'
     """

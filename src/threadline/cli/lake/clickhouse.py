@@ -42,7 +42,7 @@ def clickhouse(uri: str, *, folder: Path | None, ddl: bool, as_script: bool, out
     """Load a lake into ClickHouse, whose text index searches terabytes at once.
 
     --load needs no server, but the extra `clickhouse`. For a server (26.2 or newer), pipe --sql to its client. The
-    server reads the files itself, so it needs access to the bucket; a folder has to be below its `user_files`.
+    server reads the files itself, so it needs access to the bucket; a folder must be below its `user_files`.
     """
     if (folder is not None) + ddl + as_script != 1:
         raise BadQuery("Use --load FOLDER, --ddl or --sql.")

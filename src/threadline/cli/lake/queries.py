@@ -31,7 +31,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.sql.answers import AnswerRows, print_answer_rows, print_answer_table, print_schema_table
 from threadline.cli.sql.duckdb_query import query_parquet
-from threadline.model.text import count, format_time
+from threadline.model.text import count, format_time, short_id
 from threadline.model.times import TimeRange, zone_name
 from threadline.render import can_show_blocks
 from threadline.reports import build_usage_report, row_as_json, usage_document
@@ -58,8 +58,8 @@ Examples:
 _SEARCH_EPILOG = """
 \b
 Examples:
-  threadline lake search /srv/lake rate limit            both words, in one text
-  threadline lake search /srv/lake "rate limit"          the phrase
+  threadline lake search /srv/lake rate limit      both words, in one text
+  threadline lake search /srv/lake "rate limit"    the phrase
   threadline lake search /srv/lake deploy --person alice --json
   threadline lake search /srv/lake deploy --engine chdb:/srv/search
 """
@@ -68,6 +68,7 @@ _TEAMS_EPILOG = """
 Examples:
   threadline lake teams /srv/lake              show them
   threadline lake teams /srv/lake teams.toml   replace them
+  threadline lake teams /srv/lake --json       for a program
 """
 
 
@@ -228,7 +229,7 @@ def search(
 ) -> int:
     """Search the text of all sessions, newest first.
 
-    A text has to contain all words, as whole words in any case. A phrase in quotes has to occur as it is.
+    A text must contain all words, as whole words in any case. A phrase in quotes must occur as it is.
     """
     time = TimeRange.parse(since, until, tz=zone)
     people = (person,) if person is not None else None
@@ -245,7 +246,13 @@ def search(
         table=lambda hits: out.format_table(
             [f"time ({zone_name(zone)})", "person", "session", "field", "text"],
             [
-                [format_time(hit["timestamp"], zone), hit["person"], hit["session"][:8], hit["field"], hit["text"]]
+                [
+                    format_time(hit["timestamp"], zone),
+                    hit["person"],
+                    short_id(hit["session"]),
+                    hit["field"],
+                    hit["text"],
+                ]
                 for hit in hits
             ],
         ),

@@ -29,7 +29,7 @@ Examples:
 _PUSH_EPILOG = """
 \b
 Examples:
-  threadline lake push /srv/lake                    shows the policy, then asks
+  threadline lake push /srv/lake                  shows the policy, then asks
   threadline lake push /srv/lake --accept redacted --person alice
   threadline lake push s3://team-bucket/lake --exclude-project private
 """
@@ -37,6 +37,7 @@ _STATUS_EPILOG = """
 \b
 Examples:
   threadline lake status /srv/lake
+  threadline lake status /srv/lake --tz UTC
   threadline lake status s3://team-bucket/lake --json
 """
 _POLICIES = click.Choice(["full", "redacted", "metrics"])
@@ -59,8 +60,8 @@ def init(uri: str, *, policy: str, change_policy: bool, output: str) -> int:
     and a session with anything left is not pushed. `metrics` removes all text.
     """
     bucket = Bucket(uri)
-    chosen = lakes.Policy(policy)
-    info = lakes.change_policy(bucket, chosen) if change_policy else lakes.create_lake(bucket, chosen)
+    set_policy = lakes.change_policy if change_policy else lakes.create_lake
+    info = set_policy(bucket, lakes.Policy(policy))
     if output != "table":
         out.print_record({"uri": bucket.uri, **asdict(info)}, output)
         return EXIT_OK

@@ -23,13 +23,14 @@ from threadline.cli.options import (
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
 from threadline.model.call_summary import summarize_call
-from threadline.model.calls import Call, ListedCall
+from threadline.model.calls import Call, ListedCall, Outcome
 from threadline.model.entry_filter import names_agent
-from threadline.model.text import format_duration, format_time, join_some, names_tool
+from threadline.model.text import format_duration, format_time, join_some, short_id
 from threadline.model.times import in_zone, zone_name
+from threadline.model.tool_names import names_tool
 from threadline.render import OUTCOME_MARKS, clip, one_line, plain
 
-_OUTCOMES = ("ok", "error", "denied", "interrupted", "pending", "lost")
+_OUTCOMES = tuple(map(str, Outcome))
 _PROJECT_WIDTH = 24
 _EPILOG = """
 \b
@@ -217,7 +218,7 @@ def _listed_call_table(calls: Sequence[ListedCall], inputs: Sequence[str], zone:
     rows = [
         (
             format_time(call.timestamp, zone),
-            str(call.session or "")[:8],
+            short_id(call.session),
             f"{OUTCOME_MARKS[call.outcome].sign} {call.outcome}",
             format_duration(call.duration),
             clip(plain(call.tool), 16),

@@ -67,9 +67,9 @@ def context(
     """Show how full the context window was, and why.
 
     Lists the window turn by turn, where the cache broke and why, and what fills the window now. SESSION is the start of
-    a session id, a transcript, or `last`. The window is what the last request sent. `cached` is the share of a turn's
-    tokens that came from the cache; `again` is what had to be sent again because it was no longer cached. The size of
-    each part is measured if two prompts differ only by it, and estimated otherwise.
+    a session id, a transcript, or `last`, the default. The window is what the last request sent. `cached` is the share
+    of a turn's tokens that came from the cache; `again` is what had to be sent again because it was no longer cached.
+    The size of each part is measured if two prompts differ only by it, and estimated otherwise.
     """
     loaded = read_session(session, homes)
     selected = find_agent(loaded, agent or "main")
@@ -80,17 +80,17 @@ def context(
     elif output != "table":
         out.print_rows((_turn_row(turn_context, costs) for turn_context in analysis.turns), output)
     elif analysis.windows:
-        use = out.use_colour(enabled=colour)
+        colour = out.use_colour(enabled=colour)
         lines = draw_context(
             analysis,
             out.page_width(),
-            colour=use,
+            colour=colour,
             everything=everything,
             with_breaks=with_breaks,
             zone=zone,
             costs=costs,
         )
-        out.print_lines([out.session_heading(loaded), "", *lines], colour=use, pager=pager)
+        out.print_lines([out.session_heading(loaded), "", *lines], colour=colour, pager=pager)
     if analysis.windows:
         return EXIT_OK
     return out.report_nothing("No requests: no model replied in this session, or not to this agent.")

@@ -40,6 +40,7 @@ _MIN_TEXT = 18
 _EPILOG = """
 \b
 Examples:
+  threadline entries                          those of the newest session
   threadline entries session.jsonl            all entries of a transcript
   threadline entries 55604662                 by the start of a session id
   threadline entries last --agent main        without subagents
@@ -52,7 +53,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("path", shell_complete=complete_with("sessions"))
+@click.argument("path", default="last", shell_complete=complete_with("sessions"))
 @kinds_option
 @click.option(
     "--agent",
@@ -86,7 +87,7 @@ def entries(
     """Print the entries of a transcript.
 
     Shows line, time, kind and text. PATH is a transcript, a folder or home with transcripts, the start of a session or
-    agent id, or `last`.
+    agent id, or `last`, the default.
     """
     if raw and output != "table":
         raise click.UsageError(f"--raw cannot be combined with --{output}.")

@@ -15,14 +15,14 @@ from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
 from threadline.cli.resolve import open_archive, transcript_path
 from threadline.errors import NotFound
-from threadline.model.edits import edit_row
-from threadline.model.text import count, format_time
+from threadline.model.state import edit_row
+from threadline.model.text import count, format_time, short_id
 from threadline.model.times import zone_name
 from threadline.render import one_line
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.model.edits import FileEdit
+    from threadline.model.state import FileEdit
 
 
 def print_file_log(
@@ -65,11 +65,11 @@ def _session_edits(archive: Archive, transcript: Path, path: str, criteria: Cros
 def _print_edit(edit: FileEdit, zone: tzinfo) -> None:
     """Print an edit as comments and a diff. Programs that apply a patch skip the comments."""
     width = out.page_width()
-    who = f"agent {str(edit.agent)[:8]}" if edit.agent is not None else None
+    who = f"agent {short_id(edit.agent)}" if edit.agent is not None else None
     facts = [
         f"{format_time(edit.timestamp, zone)} {zone_name(zone)}" if edit.timestamp is not None else "time unknown",
         str(edit.how),
-        f"session {str(edit.session)[:8]}",
+        f"session {short_id(edit.session)}",
         f"turn {edit.turn}" if edit.turn is not None else None,
         who,
         edit.model,

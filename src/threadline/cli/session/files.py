@@ -5,7 +5,6 @@ Without a session, the files that any session touched, from the index. `cli/sess
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from threadline.cli.options import complete_with, cross_session_options, home_op
 from threadline.cli.resolve import open_archive, parse_place, read_session
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.calls import ListedFile
-from threadline.model.text import format_size, format_time, is_path_or_end, join_some
+from threadline.model.text import format_size, format_time, is_path_or_end, join_some, short_id
 from threadline.model.times import zone_name
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ Examples:
 @click.argument("session", metavar="[SESSION|PATH]", required=False, shell_complete=complete_with("sessions"))
 @click.option("--log", is_flag=True, help="List every edit of the file PATH as diffs, newest first.")
 @click.option(
-    "--session", "log_session", metavar="ID", help="With --log: only this session. ID may be a prefix, or last."
+    "--session", "log_session", metavar="ID", help="With --log: only this session. ID may be a prefix, or `last`."
 )
 @click.option("--reverse", is_flag=True, help="With --log: oldest first.")
 @click.option("--at", metavar="PLACE", help="Show the state after this place: FILE:LINE, or a line number.")
@@ -134,8 +133,8 @@ def _filter_touched(session: Session, files: list[FileState], criteria: CrossSes
     long_ago = datetime.min.replace(tzinfo=UTC)
     last_touched: dict[str, datetime] = {}
     for file in files:
-        touched = [times.get((evidence.place.transcript, evidence.place.line)) for evidence in file.evidence]
-        matches = [when or long_ago for when in touched if when in criteria.time]
+        moments = [times.get((evidence.place.transcript, evidence.place.line)) for evidence in file.evidence]
+        matches = [when or long_ago for when in moments if when in criteria.time]
         if matches:
             last_touched[file.path] = max(matches)
     newest = set(sorted(last_touched, key=lambda path: last_touched[path])[-(criteria.limit or 0) :])
@@ -216,10 +215,10 @@ def _shorten_places(session: Session, statement: str) -> str:
     for agent in (session.main, *session.agents):
         path = session.path if agent.id is None else agent.transcript
         if path is not None and path != session.path:
-            statement = statement.replace(f"{path}:", f"line {str(agent.id)[:8]}:")
+            statement = statement.replace(f"{path}:", f"line {short_id(agent.id)}:")
         elif path is not None:
             statement = statement.replace(f"{path}:", "line ")
-    return re.sub(r"\b1 later acts\b", "1 later act", statement)
+    return statement
 
 
 def _file_table(session: Session, files: Sequence[FileState]) -> str:
@@ -287,7 +286,6 @@ def _list_all_files(criteria: CrossSessionFilter, path: str | None, homes: Seque
             table=lambda files: _listed_file_table(files, criteria.zone),
             nothing=lambda: _explain_no_files(archive, criteria, path),
             limit=criteria.limit,
-            order="most recently touched",
         )
 
 
@@ -317,7 +315,7 @@ def _listed_file_table(files: Sequence[ListedFile], zone: tzinfo) -> str:
     rows = [
         (
             format_time(file.last, zone),
-            str(file.session or "")[:8],
+            short_id(file.session),
             f"{file.reads:,}",
             f"{file.writes:,}",
             out.shorten_path(file.path, _MAX_PATH),

@@ -26,7 +26,7 @@ _TIME_PATTERN = "%Y-%m-%d %H:%M:%S"
 _EPILOG = """
 \b
 Examples:
-  threadline request last              all requests of the session
+  threadline request                   all requests of the newest session
   threadline request last 3            the third request
   threadline request last 3 --json     the third request, for a program
   threadline request last 1 --agent a6147736f7931c0b6
@@ -34,7 +34,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", shell_complete=complete_with("sessions"))
+@click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.argument("number", required=False, type=click.IntRange(min=1))
 @click.option("--agent", metavar="ID", help="Only this agent. ID may be a prefix. Default for NUMBER: the main agent.")
 @timezone_option
@@ -46,7 +46,8 @@ def request(
     """Show what the model was sent.
 
     Lists the requests of a session, or shows request NUMBER. Only newer versions of Claude Code (2.1.325 and later)
-    write requests to the transcript. SESSION is the start of a session id, a transcript, or `last`.
+    write requests to the transcript. SESSION is the start of a session id, a transcript, or `last`, the
+    default.
     """
     loaded = read_session(session, homes)
     agents = [loaded.main, *loaded.agents] if agent is None else [find_agent(loaded, agent)]
@@ -82,8 +83,8 @@ def _outline_table(session: Session, outlines: Sequence[tuple[Agent, RequestOutl
 
 def _explain_nothing(session: Session) -> str:
     versions = {entry.version for entry in session if isinstance(entry, ChainEntry) and entry.version}
-    written = f" This session was written by {join_some(sorted(versions, key=version_key))}." if versions else ""
-    return f"No requests: Claude Code records them only from version 2.1.325 on.{written}"
+    writers = f" This session was written by {join_some(sorted(versions, key=version_key))}." if versions else ""
+    return f"No requests: Claude Code records them only from version 2.1.325 on.{writers}"
 
 
 def _outline_row(agent: Agent, outline: RequestOutline) -> dict[str, Any]:
@@ -179,7 +180,6 @@ def _verification_summary(request: Request) -> str:
 
 
 def _block_texts(content: Any) -> Iterator[str]:
-
     for block in content if isinstance(content, list) else [content]:
         kind = block.get("type") if isinstance(block, dict) else None
         match kind:

@@ -14,6 +14,7 @@ from threadline.cli.resolve import parse_place, read_session
 from threadline.model.places import Place
 from threadline.model.session import AgentKind, Session
 from threadline.model.state import ListSource, State, TaskState, TodoState
+from threadline.model.text import short_id
 from threadline.render import one_line
 
 _SIGNS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
@@ -21,21 +22,22 @@ _MAX_LABEL = 24
 _EPILOG = """
 \b
 Examples:
-  threadline todos last               the lists at the end of the session
+  threadline todos                    the lists at the end of the session
   threadline todos last --at 120      the lists after line 120
   threadline todos 55604662 --jsonl
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", shell_complete=complete_with("sessions"))
+@click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.option("--at", metavar="PLACE", help="Show the state after this place: FILE:LINE, or a line number.")
 @home_option
 @output_options
 def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) -> int:
     """Show todo and task lists, at any point in time.
 
-    Includes the lists of agents. SESSION is the start of a session id, a transcript, or `last`.
+    Includes the lists of agents. SESSION is the start of a session id, a transcript, or `last`, the
+    default.
 
     At the end of the session, the lists are also read from the files under `todos/` and `tasks/` of its home. The
     newest state of each list wins. These files have only the last state, so --at reads transcripts only.
@@ -88,7 +90,7 @@ def _agent_label(session: Session, agent_id: str) -> str:
     """An agent's id, or its task if the id is not its own."""
     agent = session.agent(agent_id)
     if agent is None or agent.kind is not AgentKind.INLINE:
-        return agent_id[:8]
+        return short_id(agent_id)
     return one_line(agent.description or agent.prompt or agent_id, _MAX_LABEL)
 
 

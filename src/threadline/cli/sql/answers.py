@@ -3,8 +3,7 @@
 In SQLite every cell has its own type; a Parquet column has one. If a cell does not fit, its column is widened and the
 rows written so far are written again: rarely, and at most three times per column.
 
-Column comments come from the schema's source: a comment after a column describes the column, one after the opening line
-the table. Files are written next to their target and moved into place when complete.
+Files are written next to their target and moved into place when complete.
 """
 
 from __future__ import annotations
@@ -412,11 +411,7 @@ def write_parquet(
 
 
 class GrowingParquetFile:
-    """Writes a Parquet file whose column types become known as rows arrive. The file appears at `path` when complete.
-
-    A cell that does not fit its column widens the column, and the rows written so far are written again: rarely, and at
-    most three times per column.
-    """
+    """Writes a Parquet file whose column types become known as rows arrive. It appears at `path` when complete."""
 
     def __init__(self, path: Path, columns: Sequence[str], kinds: Sequence[ColumnKind]) -> None:
         self._arrow = import_library("pyarrow", "frames")

@@ -23,8 +23,8 @@ from threadline.insight import ChangedLines, LineChange, OutcomeFacts, ResultCos
 from threadline.model.insight.outcomes import OutcomeKind, OutcomeRow
 from threadline.model.ledger import NONE
 from threadline.model.places import Place
-from threadline.model.text import current_tool_name, mcp_server, names_tool
 from threadline.model.times import parse_timestamp
+from threadline.model.tool_names import current_tool_name, mcp_server, names_tool
 
 if TYPE_CHECKING:
     from threadline.index.insight.outcomes import TranscriptOutcomes

@@ -13,7 +13,7 @@ from contextlib import suppress
 from threadline.errors import Error
 from threadline.index.rows.state import decode_state
 from threadline.index.store import decode_path, storable_text
-from threadline.model.text import TitleSource, shorten_title
+from threadline.model.titles import TitleSource, shorten_title
 
 _SELECT_NAMED = """SELECT e.uuid, e.transcript_id, e.entry_id, t.path, t.kind, e.offset
     FROM entries e JOIN transcripts t USING(transcript_id) WHERE {}"""

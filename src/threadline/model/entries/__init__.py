@@ -161,10 +161,10 @@ AnyEntry = (
 KINDS: dict[str, type[Entry]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyEntry) if kind is not OtherEntry
 }
-"""Each known kind by the wire's word for it."""
+"""The class of each known kind, by its type in the transcript."""
 
 CHAIN_TYPES = frozenset(kind for kind in KINDS.values() if issubclass(kind, ChainEntry))
-"""The kinds of the conversation graph. To look up a type takes a seventh of the time of `isinstance`."""
+"""The kinds of the conversation graph. Looking up a type here takes a seventh of the time of `isinstance`."""
 
 __all__ = [
     "CHAIN_TYPES",

@@ -31,11 +31,11 @@ from threadline.model.places import (
 )
 from threadline.model.results import ResultValue, typed_result
 from threadline.model.times import parse_timestamp, sortable_time
-from threadline.model.usage import ModelUsage
+from threadline.model.usage import SYNTHETIC_MODEL, ModelUsage
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads
 
 _EARLIEST, _LATEST = "2020", "2101"
-"""Claude Code is younger than these, and so are all of its clocks that are right."""
+"""A timestamp outside these years is wrong: Claude Code did not exist before."""
 
 
 class Entry(Shape, frozen=True, tag_field="type"):
@@ -364,7 +364,7 @@ class AssistantEntry(ChainEntry, frozen=True, tag="assistant"):
     @property
     def is_synthetic(self) -> bool:
         """Whether Claude Code wrote it itself (`<synthetic>`): it is not from a model, and nothing was spent."""
-        return self.message is not None and self.message.model == "<synthetic>"
+        return self.message is not None and self.message.model == SYNTHETIC_MODEL
 
 
 class AttachmentEntry(ChainEntry, frozen=True, tag="attachment"):
@@ -387,7 +387,7 @@ class PreservedSegment(Shape, frozen=True):
 
 
 class PreservedMessages(Shape, frozen=True):
-    """The same as a list."""
+    """Entries from before a compaction that stay in the conversation after it, as a list of ids."""
 
     anchor_uuid: EntryId | None = None
     uuids: list[EntryId] | None = None

@@ -23,7 +23,7 @@ class BlamedLine(Struct, frozen=True):
     `known` is whether the writer is proven. With a `session`, the line was written by that edit: `place` is the result
     of its `call`, `turn` and `prompt` are those of the main conversation, and `path` is the file that was edited.
     With only a `commit`, it was committed there, and no session wrote it. Otherwise `reason` says why it is not known;
-    `commit` is then the commit that brought the line, if there is one.
+    `commit` is then the commit that added the line, if there is one.
     """
 
     line: int

@@ -129,10 +129,10 @@ _DROP_ORDER = ("b", "n", "d", "f", "t", "k", "s", "add", "del", "c")
 
 def highlight_within(code: str, language: str | None, most: int | None = MAX_HIGHLIGHTS) -> Markup:
     """Code as HTML with a limited number of elements (None: no limit)."""
-    drawn = highlight(code, language)
-    if most is None or drawn.count("<span") <= most:
-        return drawn
-    counts = Counter(match[1] for match in _HIGHLIGHT.finditer(drawn))
+    html = highlight(code, language)
+    if most is None or html.count("<span") <= most:
+        return html
+    counts = Counter(match[1] for match in _HIGHLIGHT.finditer(html))
     left, dropped = sum(counts.values()), set[str]()
     for name in _DROP_ORDER:
         if left <= most:
@@ -140,7 +140,7 @@ def highlight_within(code: str, language: str | None, most: int | None = MAX_HIG
         dropped.add(name)
         left -= counts[name]
     # Spans do not nest and their content is already escaped, so removing a span leaves its text intact.
-    return Markup(_HIGHLIGHT.sub(lambda match: match[2] if match[1] in dropped else match[0], drawn))  # noqa: S704
+    return Markup(_HIGHLIGHT.sub(lambda match: match[2] if match[1] in dropped else match[0], html))  # noqa: S704
 
 
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
@@ -265,8 +265,8 @@ def _original_line(text: str, scene: Scene, *, folded: bool) -> Markup:
     bare = text.removesuffix("\n")
     if not bare:
         return EMPTY
-    drawn = _raw_block(bare, scene, None)
-    return el("details", el("summary", "Original line"), drawn, class_="rest") if folded else drawn
+    html = _raw_block(bare, scene, None)
+    return el("details", el("summary", "Original line"), html, class_="rest") if folded else html
 
 
 def _raw_block(text: str, scene: Scene, language: str | None) -> Markup:
@@ -274,5 +274,5 @@ def _raw_block(text: str, scene: Scene, language: str | None) -> Markup:
     left = len(text) - most
     note = el("p", f"{count(left, 'more character')} not shown", class_="more") if left > 0 else EMPTY
     part = text[:most]
-    drawn = highlight_within(part, language, _MAX_RAW_HIGHLIGHTS) if language else visible(part)
-    return join((el("pre", drawn, class_="code", tabindex=0), note))
+    html = highlight_within(part, language, _MAX_RAW_HIGHLIGHTS) if language else visible(part)
+    return join((el("pre", html, class_="code", tabindex=0), note))

@@ -14,11 +14,10 @@ from msgspec import Struct
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry
 from threadline.model.places import CallId, MessageId
-from threadline.model.session import ActKind, Agent, CompactionKind, Session
-from threadline.model.text import count, format_duration, format_token_change, short_model_name
+from threadline.model.session import ActKind, Agent, Session
+from threadline.model.text import count, format_duration, short_model_name
 from threadline.render import (
     NO_TRANSCRIPT,
-    AgentDetail,
     AgentPlacement,
     BackgroundTasks,
     BranchItem,
@@ -41,6 +40,7 @@ from threadline.render import (
     agent_title,
     agents_without_transcript,
     anchor_of,
+    describe_compaction,
     place_items,
     shorten,
     task_answer,
@@ -153,7 +153,7 @@ class ConversationRenderer:
     @property
     def unlinked(self) -> list[Agent]:
         """The agents that are not linked to a call. They are shown at the end of the main agent's page."""
-        if self.agent.id is not None or self.scene.view.agents is AgentDetail.NONE:
+        if self.agent.id is not None or self.scene.view.agents is Detail.NONE:
             return []
         return [agent for agent in self._placement.unlinked if self._is_shown(agent)]
 
@@ -162,7 +162,7 @@ class ConversationRenderer:
         agents = self.unlinked
         if not agents:
             return EMPTY
-        drawn = [
+        html = [
             join(
                 (
                     self._agent(agent, 0),
@@ -171,7 +171,7 @@ class ConversationRenderer:
             )
             for agent in agents
         ]
-        return el("section", el("h2", "Agents without a call"), *drawn, class_="unlinked-agents")
+        return el("section", el("h2", "Agents without a call"), *html, class_="unlinked-agents")
 
     def _article(
         self, placed_item: PlacedItem, before: PlacedItem | None, number: int, size: int, depth: int
@@ -251,14 +251,14 @@ class ConversationRenderer:
         if self.scene.uncut or raw is None:
             return el("div", markdown_to_html(text), class_="prose")
         length = min(len(text), _MAX_PROSE)
-        drawn = markdown_to_html(text[:length])
-        while drawn.count("<") > _MAX_TAGS:  # markup at every word would create too many elements
+        html = markdown_to_html(text[:length])
+        while html.count("<") > _MAX_TAGS:  # markup at every word would create too many elements
             length //= 2
-            drawn = markdown_to_html(text[:length])
+            html = markdown_to_html(text[:length])
         if length == len(text):
-            return el("div", drawn, class_="prose")
+            return el("div", html, class_="prose")
         more = el("a", f"{len(text) - length:,} more characters", href=raw, class_="more")
-        return el("div", drawn, more, class_="prose")
+        return el("div", html, more, class_="prose")
 
     def task(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
         """The task of an agent."""
@@ -294,7 +294,7 @@ class ConversationRenderer:
         if (notification := self._tasks.end(call)) is not None:
             address = self.scene.links.entry(anchor_of(notification.entry, self.agent.id))
             yield el("p", el("a", "Result", href=address, class_="quiet"), class_="aside")
-        if self.scene.view.agents is AgentDetail.NONE:
+        if self.scene.view.agents is Detail.NONE:
             return
         if call.id in self._missing_agents:
             yield el("p", f"{shorten(self._missing_agents[call.id], 160)} {NO_TRANSCRIPT}", class_="absent")
@@ -323,11 +323,11 @@ class ConversationRenderer:
             place = el("p", el("a", f"Show {count(len(items), 'entry', 'entries')}", href=page), class_="aside")
             unloaded = el("details", el("summary", *line, class_="line"), place, data_src=source)
             return el("div", unloaded, link, class_="agent", data_agent=str(agent.id))
-        drawn = self._articles(items, range(len(items)), depth + 1)
+        html = self._articles(items, range(len(items)), depth + 1)
         # A filter for failures opens the agents that contain them.
-        is_open = self.scene.view.agents is AgentDetail.FULL or (self.scene.view.errors and bool(items))
+        is_open = self.scene.view.agents is Detail.FULL or (self.scene.view.errors and bool(items))
         # Screen readers cannot reach a link inside a summary, so the link is placed beside it.
-        folded = el("details", el("summary", *line, class_="line"), drawn, open=is_open)
+        folded = el("details", el("summary", *line, class_="line"), html, open=is_open)
         return el("div", folded, link, class_="agent", data_agent=str(agent.id))
 
     def output(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
@@ -353,7 +353,7 @@ class ConversationRenderer:
     def task_update(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
         """A notification about a background task, with its answer folded."""
         item: Any = placed_item.item
-        notification: TaskNotification = item.news
+        notification: TaskNotification = item.notification
         call = self._tasks.starting_call(notification)
         where: Child = EMPTY
         if call is not None:
@@ -375,11 +375,8 @@ class ConversationRenderer:
         """A compaction: a heading and the folded summary."""
         item: Any = placed_item.item
         compaction = item.compaction
-        what = "Old results cleared" if compaction.kind is CompactionKind.MICRO else "Compacted"
-        how = f" ({shorten(compaction.trigger, 40)})" if compaction.trigger else ""
-        sizes = format_token_change(compaction.tokens_before, compaction.tokens_after)
-        tokens = f" · {sizes}" if sizes else ""
-        head = el("h2", f"{what}{how}{tokens}")
+        label = describe_compaction(compaction)
+        head = el("h2", shorten(label[:1].upper() + label[1:], 160))
         if compaction.summary is None or not compaction.summary.text.strip():
             return head, EMPTY
         return head, el("details", el("summary", "Summary"), self._prose(compaction.summary.text, placed_item.anchor))

@@ -37,8 +37,8 @@ def markdown_to_html(text: str) -> Markup:
     parser = _parser()
     tokens = parser.parse(plain)
     _lower_headings(tokens)
-    drawn = parser.renderer.render(tokens, parser.options, {})
-    return Markup(drawn)  # noqa: S704 - HTML in the text is off, every rule below escapes
+    html = parser.renderer.render(tokens, parser.options, {})
+    return Markup(html)  # noqa: S704 - HTML in the text is off, every rule below escapes
 
 
 @lru_cache(maxsize=1)

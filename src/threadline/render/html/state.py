@@ -162,12 +162,12 @@ def _render_files(state: State, places: PlaceLinks, scene: Scene) -> Markup:
     if not files:
         return EMPTY
     limit = len(files) if scene.uncut else _MAX_FILES
-    drawn = [_render_file(file, places, scene) for file in files[:limit]]
+    html = [_render_file(file, places, scene) for file in files[:limit]]
     rest = files[limit:]
     return el(
         "section",
         el("h3", f"Files ({len(files):,})"),
-        *drawn,
+        *html,
         *(_render_unloaded_file(file, state, places, scene) for file in rest[:_MAX_NAMES]),
         el("p", f"{len(rest) - _MAX_NAMES:,} more", class_="more") if len(rest) > _MAX_NAMES else EMPTY,
         _all_files_link(state, places, scene) if rest else EMPTY,
@@ -255,27 +255,27 @@ def _render_content(file: FileState, scene: Scene) -> Markup:
         text = file.content.removesuffix("\n")
         shown, rest = (text, "") if scene.uncut else split_head(text, _MAX_LINES, _MAX_CHARACTERS)
         more = el("p", count(len(split_lines(rest)), "more line"), class_="more") if rest else EMPTY
-        drawn = join((numbered_code(shown, 1, language, None if scene.uncut else _MAX_HIGHLIGHTS), more))
+        html = join((numbered_code(shown, 1, language, None if scene.uncut else _MAX_HIGHLIGHTS), more))
     elif file.lines:
-        drawn = _proven_lines(file, scene)
+        html = _proven_lines(file, scene)
     else:
         return EMPTY
-    return el("details", el("summary", "Show contents"), drawn, class_="rest")
+    return el("details", el("summary", "Show contents"), html, class_="rest")
 
 
 def _proven_lines(file: FileState, scene: Scene) -> Markup:
     """The proven lines, in runs. Lines between the runs are unknown."""
     language = language_of_file(file.path)
-    drawn: list[Markup] = []
+    html: list[Markup] = []
     room = len(file.lines) if scene.uncut else _MAX_LINES
     for start, lines in _line_runs(file.lines):
         if room <= 0:
             break
-        drawn.append(numbered_code("\n".join(lines[:room]), start, language, None if scene.uncut else 0))
+        html.append(numbered_code("\n".join(lines[:room]), start, language, None if scene.uncut else 0))
         room -= len(lines)
     left = len(file.lines) - (len(file.lines) if scene.uncut else _MAX_LINES)
     note = el("p", count(left, "more line"), class_="more") if left > 0 else EMPTY
-    return join((join(drawn, el("p", "⋯", class_="gap")), note))
+    return join((join(html, el("p", "⋯", class_="gap")), note))
 
 
 def _line_runs(lines: dict[int, str]) -> Iterator[tuple[int, list[str]]]:

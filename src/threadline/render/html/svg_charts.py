@@ -71,7 +71,7 @@ def bar_chart(
     column if it `is_reversed`.
     """
     marks = ticks(max((bar.total for bar in columns), default=0))
-    drawn = join(
+    html = join(
         chart(
             name,
             title,
@@ -89,7 +89,7 @@ def bar_chart(
     rows = columns[::-1] if is_reversed else columns
     return join(
         (
-            drawn,
+            html,
             _bar_legend(parts),
             folded_table("View as table", _bar_table(title, parts, rows, format_value, key)),
         )
@@ -189,7 +189,7 @@ def curve_chart(name: str, title: str, curves: Sequence[Curve], format_value: Ca
     marks = ticks(float(max((value for curve in curves for value in curve.values), default=0)))
     longest = max((len(curve.values) for curve in curves), default=1)
     most = "; ".join(f"{curve.name}: up to {format_value(max(curve.values, default=0))}" for curve in curves)
-    drawn = join(
+    html = join(
         chart(
             name,
             title,
@@ -208,7 +208,7 @@ def curve_chart(name: str, title: str, curves: Sequence[Curve], format_value: Ca
     ]
     columns = (Column("Request", "number"), *(Column(curve.name, "number") for curve in curves))
     table = render_table(title, columns, rows)
-    return join((drawn, _bar_legend([curve.name for curve in curves]), folded_table("View as table", table)))
+    return join((html, _bar_legend([curve.name for curve in curves]), folded_table("View as table", table)))
 
 
 def _curve_line(frame: Frame, curve: Curve, number: int, longest: int, most: float) -> Markup:
@@ -240,7 +240,7 @@ def daily_strip(
     """A small bar for each day, with a table. For use beside a figure, to show its trend."""
     total = format_value(sum(value for _day, value in days))
     description = f"{count(len(days), 'day')} from {days[0][0]} to {days[-1][0]}: {total}." if days else "No data."
-    drawn = join(
+    html = join(
         chart(
             name,
             title,
@@ -254,7 +254,7 @@ def daily_strip(
     )
     rows = [[day, format_value(value)] for day, value in reversed(days) if value > 0]
     twin = render_table(title, (Column("Day", "when"), Column("Value", "number")), rows)
-    return join((drawn, folded_table("View as table", twin)))
+    return join((html, folded_table("View as table", twin)))
 
 
 def _strip_shapes(
@@ -296,10 +296,10 @@ def activity_calendar(days: Mapping[date, DayActivity], last: date, *, link_of: 
     cells = join(_calendar_cells(monday, last, shown, shades, link_of))
     labels = [
         *_month_labels(monday),
-        *(svg_text(0, _CALENDAR_TOP + row * _CALENDAR_PITCH + 9, _weekday_name(row), "label") for row in _NAMED_DAYS),
+        *(svg_text(0, _CALENDAR_TOP + row * _CALENDAR_PITCH + 9, WEEKDAYS[row], "label") for row in _NAMED_DAYS),
     ]
     description = f"{count(len(shown), 'active day')} in the {(last - monday).days + 1} days up to {last.isoformat()}."
-    drawn = chart(
+    html = chart(
         "calendar",
         "Activity by day",
         description,
@@ -312,7 +312,7 @@ def activity_calendar(days: Mapping[date, DayActivity], last: date, *, link_of: 
     )
     rows = [[_day_link(day, link_of), activity.description] for day, activity in sorted(shown.items(), reverse=True)]
     twin = render_table("Activity by day", (Column("Day", "when"), Column("Activity")), rows)
-    return join((drawn, folded_table("View as table", twin)))
+    return join((html, folded_table("View as table", twin)))
 
 
 def _calendar_cells(
@@ -365,10 +365,6 @@ def _format_day(day: date) -> str:
     return f"{day:%a} {day.day} {day:%b %Y}"
 
 
-def _weekday_name(row: int) -> str:
-    return ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[row]
-
-
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _LONG_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _HOURS = 24
@@ -397,7 +393,7 @@ def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: 
         *(svg_text(_HOUR_LEFT + hour * _HOUR_PITCH, 11, f"{hour:02}", "label") for hour in _HOUR_LABELS),
     ]
     title = f"{unit.capitalize()} by weekday and hour ({zone})"
-    drawn = chart(
+    html = chart(
         "day-hour",
         title,
         _describe_hours(counts, unit),
@@ -412,7 +408,7 @@ def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: 
         for hour in range(_HOURS)
         if any(counts.get((day, hour)) for day in range(7))
     ]
-    return join((drawn, folded_table("View as table", render_table(title, columns, rows))))
+    return join((html, folded_table("View as table", render_table(title, columns, rows))))
 
 
 def _describe_hours(counts: Mapping[tuple[int, int], int], unit: str) -> str:

@@ -112,14 +112,14 @@ class _TimeScale:
     def x(self, moment: datetime) -> float:
         """The x position of a moment."""
         number = bisect_right(self._starts, moment)
-        passed = sum((after - before for before, after in self._gaps[:number]), timedelta())
+        idle = sum((after - before for before, after in self._gaps[:number]), timedelta())
         position = 0.0
         if number and moment < self._gaps[number - 1][1]:  # within the last pause
             start, stop = self._gaps[number - 1]
-            passed -= stop - start
+            idle -= stop - start
             position = self._gap_width * (moment - start) / (stop - start)
             moment, number = start, number - 1
-        active = (moment - self._begin - passed).total_seconds()
+        active = (moment - self._begin - idle).total_seconds()
         return min(self.width, position + number * self._gap_width + self._room * max(0.0, active) / self._active)
 
 

@@ -80,20 +80,20 @@ def _draw_size(name: str, size: str, title: str, description: str, tiles: Sequen
 
 
 def _render_tile(tile: Tile, box: Box, *, depth: int) -> Markup:
-    drawn = box.inset(_GAP / 2)
-    has_heading = drawn.width >= _MIN_HEADED[0] and drawn.height >= _MIN_HEADED[1]
+    inner = box.inset(_GAP / 2)
+    has_heading = inner.width >= _MIN_HEADED[0] and inner.height >= _MIN_HEADED[1]
     if not tile.tiles or depth == _MAX_DEPTH:
-        return svg_link(tile.href, tile.description, _rectangle(drawn, "tile"), join(_texts(tile, drawn)))
+        return svg_link(tile.href, tile.description, _rectangle(inner, "tile"), join(_texts(tile, inner)))
     heading = svg_link(
         tile.href,
         tile.description,
-        _rectangle(drawn, f"tile-{depth}"),
-        _heading_text(tile, drawn) if has_heading else None,
+        _rectangle(inner, f"tile-{depth}"),
+        _heading_text(tile, inner) if has_heading else None,
     )
-    below = drawn.inset(_GAP / 2, _HEADING if has_heading else 0.0)
+    below = inner.inset(_GAP / 2, _HEADING if has_heading else 0.0)
     inside = [
-        _render_tile(each, place, depth=depth + 1)
-        for each, place in zip(tile.tiles, squarify([each.value for each in tile.tiles], below), strict=True)
+        _render_tile(child, place, depth=depth + 1)
+        for child, place in zip(tile.tiles, squarify([child.value for child in tile.tiles], below), strict=True)
     ]
     return el("g", heading, inside)
 

@@ -73,14 +73,14 @@ def draw_usage_strip(
     fullest = max((band.context or 0 for band in bands), default=0)
     most = max((band.amount or Decimal(0) for band in bands), default=Decimal(0))
     scale = max(limit or 0, fullest, 1)
-    drawn = [_render_band(band, scale, most) for band in bands]
+    html = [_render_band(band, scale, most) for band in bands]
     description = (
         f"Context and cost of {count(stop - start, 'entry', 'entries')}: at most {fullest:,} tokens in the window."
     )
     strip = el(
         "svg",
         el("title", description, id="usage-strip-title"),
-        *drawn,
+        *html,
         _render_ticks(marks.prompts, "prompts", 5),
         _render_ticks(marks.compactions, "compactions", STRIP_WIDTH),
         _render_ticks(marks.failures, "failures", 9, right=True),

@@ -46,14 +46,9 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.places import Place
-from threadline.model.text import mcp_server
+from threadline.model.tool_names import mcp_server
+from threadline.thread.acts import PREFACE
 
-# Text that Claude Code puts before a person's own in the same row.
-_PREFACE_TAG = re.compile(
-    r"\s*<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook"
-    r"|session-start-hook|post-tool-use-hook)>.*?</\1>\s*",
-    re.DOTALL,
-)
 # The length of a thinking block without text is estimated from its signature.
 _SIGNATURE_PER_TOKEN = 4
 
@@ -78,9 +73,8 @@ def split_into_pieces(
 ) -> Iterator[Piece]:
     """Split an entry into pieces. `tools` are the tools by call id, `acts` the `id()`s of acts' entries.
 
-    The tool of a result that is a row of its own is found by the row's place.
-
-    `agent` says that it is a subagent's, whose prompts no person wrote.
+    The tool of a result that is a row of its own is found by the row's place. `agent` says that the entry is a
+    subagent's, whose prompts no person wrote.
     """
     place = entry.place
     for piece in _split_entry(entry, tools, acts, agent=agent):
@@ -155,7 +149,7 @@ def _user_pieces(
 def _prompt_pieces(text: str) -> Iterator[Piece]:
     """Yield the pieces of a person's text, and of what Claude Code put before it."""
     start = 0
-    while (match := _PREFACE_TAG.match(text, start)) is not None:
+    while (match := PREFACE.match(text, start)) is not None:
         yield Piece(ContextCategory.INJECTED, match[1].replace("_", "-"), estimate_tokens(match[0]))
         start = match.end()
     if start < len(text):

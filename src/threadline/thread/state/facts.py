@@ -11,12 +11,13 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from threadline.model.calls import Call, Outcome
+from threadline.model.calls import Call
 from threadline.model.results import Hunk
 from threadline.model.session import Session
 from threadline.model.state import Evidence, EvidenceKind, ProofLevel
+from threadline.shell_syntax import SHELL_TOOLS
 from threadline.thread.state.events import ReplayEvent, replay_events
-from threadline.thread.state.files import BackupReader, TrackedFiles
+from threadline.thread.state.files import NOT_RUN, BackupReader, TrackedFiles
 from threadline.thread.state.replay import agent_ids
 from threadline.thread.state.tracked_file import NameMentions, TrackedFile
 
@@ -58,10 +59,6 @@ class FileFact(Struct, frozen=True):
         return self.evidence.how is EvidenceKind.USER_MODIFIED
 
 
-_SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
-_NOT_RUN = frozenset({Outcome.DENIED, Outcome.PENDING})
-
-
 def file_facts(session: Session, has_path: Callable[[str], bool], backup: BackupReader | None = None) -> list[FileFact]:
     """Return the facts about the files that `has_path` selects, and all commands, in order of time."""
     facts: list[FileFact] = []
@@ -74,7 +71,7 @@ def file_facts(session: Session, has_path: Callable[[str], bool], backup: Backup
     for event in replay_events(session):
         current[:] = [event]
         call = event.call
-        if call is not None and call.tool in _SHELL_TOOLS and call.outcome not in _NOT_RUN:
+        if call is not None and call.tool in SHELL_TOOLS and call.outcome not in NOT_RUN:
             evidence = Evidence(event.entry.place, EvidenceKind.COMMAND, event.agent)
             facts.append(FileFact(FactKind.COMMAND, "", event.key[0], evidence, call))
         files.apply_event(event)

@@ -27,8 +27,9 @@ from threadline.model.results import (
     typed_result,
 )
 from threadline.model.state import Evidence, EvidenceKind, FileState
-from threadline.model.text import AGENT_TOOLS
+from threadline.model.tool_names import AGENT_TOOLS
 from threadline.shape import fit
+from threadline.shell_syntax import SHELL_TOOLS
 from threadline.thread.state.events import HookRun, ReplayEvent, hook_run_in
 from threadline.thread.state.notebook import edit_notebook
 from threadline.thread.state.patch import apply_patch, matches_patch, parse_numbered_lines, replace_text
@@ -37,13 +38,13 @@ from threadline.thread.state.tracked_file import ChangeObserver, NameMentions, T
 BackupReader = Callable[[str], bytes | None]
 """Returns the bytes of a backup by its file name under `file-history/<session>/`, or None if it is gone."""
 
-_SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 _EDIT_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 # The tool's message for a file that changed since the session read it.
 _NEWER_FILE_ERROR = "File has been modified since read"
 _AFTER_CALL_EVENT, _AFTER_TURN_EVENT = "PostToolUse", "Stop"
 _SHELL_INPUT_TAG = "<bash-input>"
-_NOT_RUN = frozenset({Outcome.DENIED, Outcome.PENDING})
+NOT_RUN = frozenset({Outcome.DENIED, Outcome.PENDING})
+"""The outcomes of calls that did not run, or have not run yet."""
 
 
 class TrackedFiles:
@@ -70,7 +71,7 @@ class TrackedFiles:
         self._agents = agents
         self._observe = observe
         self._make_file = make_file
-        self._hooked: dict[str, ReplayEvent] = {}
+        self._early_hooks: dict[str, ReplayEvent] = {}
         self._changed_by: dict[str, TrackedFile] = {}
         self._cwd: str | None = None
         self._root: str | None = None
@@ -111,8 +112,8 @@ class TrackedFiles:
         return file
 
     def _apply_call(self, event: ReplayEvent, call: Call) -> None:
-        if call.tool in _SHELL_TOOLS or call.tool.startswith("mcp__"):
-            if call.outcome not in _NOT_RUN:
+        if call.tool in SHELL_TOOLS or call.tool.startswith("mcp__"):
+            if call.outcome not in NOT_RUN:
                 self._record_command("\n".join(_top_level_strings(call.input)), event)
             return
         if call.tool in AGENT_TOOLS and call.started not in self._agents:
@@ -273,9 +274,9 @@ class TrackedFiles:
             return
         if call.outcome is Outcome.OK:
             self._changed_by[call.id] = file
-            hooked = self._hooked.pop(call.id, None)
-            if hooked is not None:
-                self._apply_hook(HookRun(_AFTER_CALL_EVENT, call.id), hooked)
+            early_hook = self._early_hooks.pop(call.id, None)
+            if early_hook is not None:
+                self._apply_hook(HookRun(_AFTER_CALL_EVENT, call.id), early_hook)
         elif _NEWER_FILE_ERROR in call.output:
             file.add_doubt(_evidence(event, EvidenceKind.OUTSIDE))
 
@@ -286,7 +287,7 @@ class TrackedFiles:
         elif hook.event == _AFTER_CALL_EVENT and hook.call is not None:
             file = self._changed_by.get(hook.call)
             if file is None:
-                self._hooked[hook.call] = event
+                self._early_hooks[hook.call] = event
             else:
                 self.command_count += 1
                 file.add_doubt(_evidence(event, EvidenceKind.HOOK))
@@ -360,5 +361,5 @@ def base_name(path: str) -> str:
 
 
 def file_names_in(command: str) -> set[str]:
-    """Yield the last parts of all words in a command that could be file names."""
+    """Return the last parts of all words in a command that could be file names."""
     return {base_name(word) for word in _SHELL_WORDS.findall(command)}

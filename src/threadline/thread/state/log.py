@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from threadline.model.calls import Call
-from threadline.model.edits import DiffSource, FileEdit
 from threadline.model.places import Place
 from threadline.model.results import EditResult, Hunk, MultiEditResult, NotebookEditResult, WriteResult
 from threadline.model.session import Session
-from threadline.model.state import Evidence, FileState, ProofLevel
+from threadline.model.state import DiffSource, Evidence, FileEdit, FileState, ProofLevel
 from threadline.model.text import count, is_path_or_end
 from threadline.thread.state.events import replay_events
 from threadline.thread.state.files import BackupReader, TrackedFiles

@@ -54,10 +54,10 @@ def state_at(session: Session, place: Place | None = None, backup: BackupReader 
 def _line_at(lines: list[OrderedLine], place: Place) -> OrderedLine:
     """Return the line at a place. Its transcript may be named by the end of its path."""
     near = [line for line in lines if line.entry.line.number == place.line]
-    named = [line for line in near if line.entry.line.transcript.endswith(place.transcript)]
-    exact = [line for line in named if line.entry.line.transcript == place.transcript]
-    if named:
-        return (exact or named)[-1]
+    matches = [line for line in near if line.entry.line.transcript.endswith(place.transcript)]
+    exact = [line for line in matches if line.entry.line.transcript == place.transcript]
+    if matches:
+        return (exact or matches)[-1]
     raise NotFound(f"The session has no entry at {place}. `threadline entries SESSION` lists the places.")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from threadline.model.edits import edit_row
+from threadline.model.state import edit_row
 from threadline.model.text import short_model_name
 from threadline.model.times import zone_name
 from threadline.render import shorten
@@ -25,7 +25,7 @@ from threadline.web.pages.lists import common_fields, session_link
 from threadline.web.request import Page, PlainText
 
 if TYPE_CHECKING:
-    from threadline.model.edits import FileEdit
+    from threadline.model.state import FileEdit
     from threadline.web.request import PageRequest
 
 _EDITS_PER_PAGE = 20

@@ -21,7 +21,7 @@ from threadline.web.request import Page
 from threadline.web.urls import carried_inputs, hidden_inputs
 
 if TYPE_CHECKING:
-    from threadline.model.tables import Hit, Hits
+    from threadline.model.hits import Hit, Hits
     from threadline.search import Sort
     from threadline.web.request import PageRequest
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from threadline.errors import NotFound
 from threadline.load import read_beginning
 from threadline.model.text import count
-from threadline.render import AgentDetail, Detail, View, agent_slug, shorten
+from threadline.render import Detail, View, agent_slug, shorten
 from threadline.render.html import EMPTY, ConversationRenderer, Scene, Section, Value, el, facts_row, icon, join
 from threadline.web import urls
 from threadline.web.request import Fragment, Page, PageRequest, PageResult, Redirect
@@ -302,7 +302,7 @@ def session_preview(request: PageRequest) -> Page | None:
     links = SessionLinks(place.id)
     cached = CachedSession(place.id, session, "", 0)
     # Agents are not read yet: the page must not say that their transcripts are missing.
-    scene = Scene(View(agents=AgentDetail.NONE), links, cwd=cached.facts.project or "", zone=request.zone())
+    scene = Scene(View(agents=Detail.NONE), links, cwd=cached.facts.project or "", zone=request.zone())
     renderer = ConversationRenderer(session, session.main, scene)
     if not renderer.sections:
         return None

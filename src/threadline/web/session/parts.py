@@ -430,8 +430,8 @@ def _item_texts(item: Item) -> Iterator[str]:
             summary = item.compaction.summary
             yield summary.text if summary is not None else ""
         case TaskUpdateItem():
-            yield item.news.summary or ""
-            yield item.news.result or ""
+            yield item.notification.summary or ""
+            yield item.notification.result or ""
         case BranchItem():
             yield item.text
         case _:

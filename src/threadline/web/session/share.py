@@ -18,7 +18,7 @@ from threadline.errors import BadQuery
 from threadline.export import ExportFormat, load_settings
 from threadline.model.text import count, format_size
 from threadline.redact import Level
-from threadline.render import AgentDetail, Detail, View, entry_to_markdown, session_to_markdown, shorten, visible
+from threadline.render import Detail, View, entry_to_markdown, session_to_markdown, shorten, visible
 from threadline.render.html import Column, el, icon, join, render_table
 from threadline.web.request import Download, Fragment, Page, PageResult, PlainText
 from threadline.web.session.shared_file import RefusedFile, ShareChoice, SharedFile, SharePlan, export_choice
@@ -194,7 +194,7 @@ def parse_choice(request: PageRequest) -> ShareChoice:
         view=View(
             thinking=Detail(request.choice("thinking", _DETAILS, str(Detail.FOLD))),
             calls=Detail(request.choice("calls", _DETAILS, str(Detail.FOLD))),
-            agents=AgentDetail(request.choice("agents", _DETAILS, str(AgentDetail.FOLD))),
+            agents=Detail(request.choice("agents", _DETAILS, str(Detail.FOLD))),
             images=False,
             from_turn=first if has_turns else None,
             to_turn=last if has_turns else None,

@@ -28,8 +28,8 @@ from threadline.export import (
 )
 from threadline.json_values import encode_json
 from threadline.model.homes import Homes
-from threadline.model.summaries import SummaryLinks
 from threadline.model.times import zone_name
+from threadline.model.titles import SummaryLinks
 from threadline.redact import Level, Settings
 from threadline.render import View
 from threadline.web.session_cache import file_state

@@ -18,7 +18,6 @@ from threadline.errors import BadQuery
 from threadline.model.text import count
 from threadline.render import (
     ITEM_KINDS,
-    AgentDetail,
     CallItem,
     Detail,
     View,
@@ -91,7 +90,7 @@ def parse_view(request: PageRequest, session: CachedSession) -> SessionView:
     view = View(
         thinking=Detail.NONE if focus else request.enum("thinking", Detail, Detail.FOLD),
         calls=Detail.NONE if focus else request.enum("calls", Detail, Detail.FOLD),
-        agents=request.enum("agents", AgentDetail, AgentDetail.FOLD),
+        agents=request.enum("agents", Detail, Detail.FOLD),
         everything=request.flag("everything"),
         branch=request.optional_number("branch", least=1, most=1_000_000),
         thread=request.flag("thread"),

@@ -10,7 +10,9 @@ from markupsafe import Markup
 from threadline.model.call_summary import text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import AgentResult, SendMessageResult, WorkflowResult
-from threadline.model.text import AGENT_TOOLS, count, extract_text, format_tokens, short_model_name
+from threadline.model.text import count, extract_text, format_tokens, short_model_name
+from threadline.model.tool_names import AGENT_TOOLS
+from threadline.render.call_text import LAUNCH_STATUSES, strip_machine_lines, strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     code_block,
@@ -18,20 +20,13 @@ from threadline.render.html.calls.components import (
     folded_block,
     output_block,
     prose_block,
-    strip_program_tags,
 )
 from threadline.render.html.code import is_json
 from threadline.render.html.element import EMPTY, join
 from threadline.render.html.sections import Scene
 
-_LAUNCH_STATUSES = {
-    "async_launched": "runs in the background",
-    "teammate_spawned": "joined the team",
-    "remote_launched": "runs remotely",
-}
 _MAX_TASK_ELEMENTS, _MAX_ARGUMENTS = 30, 100
 """The maximum number of elements of a task. It is folded twice, and the agent's own page contains it."""
-_MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 _TOOLS_USED = re.compile(r"\s*<tools-used-before-summary>.*?</tools-used-before-summary>\s*", re.DOTALL)
 
 
@@ -55,16 +50,16 @@ def _agent_input(call: Call, scene: Scene) -> Markup:
 def _agent_result(call: Call, scene: Scene) -> Markup:
     result = call.result if isinstance(call.result, AgentResult) else None
     task = _agent_input(call, scene)
-    if result is not None and result.status in _LAUNCH_STATUSES:
+    if result is not None and result.status in LAUNCH_STATUSES:
         where = f"output: {result.output_file}" if result.output_file else ""
-        return join((task, facts_line(_LAUNCH_STATUSES[result.status], where)))
+        return join((task, facts_line(LAUNCH_STATUSES[result.status], where)))
     return join((task, prose_block(_agent_report(call, result), call, scene), facts_line(*_agent_facts(result))))
 
 
 def _agent_report(call: Call, result: AgentResult | None) -> str:
     """The agent's answer without the lines that Claude Code adds for the model."""
     text = extract_text(result.content) if result is not None else ""
-    return _MACHINE_LINES.split(_TOOLS_USED.sub("", text or strip_program_tags(call.output)), maxsplit=1)[0]
+    return strip_machine_lines(_TOOLS_USED.sub("", text or strip_program_tags(call.output)))
 
 
 def _agent_facts(result: AgentResult | None) -> Iterator[str]:
@@ -111,7 +106,7 @@ def _workflow_result(call: Call, scene: Scene) -> Markup:
         return join((_workflow_input(call, scene), output_block(strip_program_tags(call.output), call, scene)))
     facts = (
         result.summary,
-        _LAUNCH_STATUSES.get(result.status or "", result.status or ""),
+        LAUNCH_STATUSES.get(result.status or "", result.status or ""),
         f"run {result.run_id}" if result.run_id else "",
         f"script {result.script_path}" if result.script_path else "",
     )

@@ -16,6 +16,7 @@ from msgspec import Struct
 from threadline.model.calls import Call, Outcome
 from threadline.model.text import count
 from threadline.render import shorten, visible
+from threadline.render.call_text import is_refusal_note, strip_program_tags
 from threadline.render.html.code import highlight_within
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.markdown import markdown_to_html
@@ -66,9 +67,9 @@ def prose_block(text: str, call: Call, scene: Scene, limit: int = _MAX_ELEMENTS)
         return el("div", markdown_to_html(text), class_="prose")
     for lines in (MAX_LINES, MAX_LINES // 2, MAX_LINES // 4):
         first, rest = split_head(text, lines)
-        drawn = markdown_to_html(first)
-        if drawn.count("</") <= limit:
-            return join((el("div", drawn, class_="prose"), link_to_more(rest, call, scene, _prose_div)))
+        html = markdown_to_html(first)
+        if html.count("</") <= limit:
+            return join((el("div", html, class_="prose"), link_to_more(rest, call, scene, _prose_div)))
     return output_block(text, call, scene)
 
 
@@ -99,8 +100,8 @@ def folded_block(label: str, *children: Child) -> Markup:
 
 def bullet_list(rows: Iterable[Markup], class_: str) -> Markup:
     """A list; empty markup if it has no rows."""
-    drawn = join(rows)
-    return el("ul", drawn, class_=class_) if drawn else EMPTY
+    html = join(rows)
+    return el("ul", html, class_=class_) if html else EMPTY
 
 
 def bounded_list(items: Sequence[T], draw: Callable[[T], Markup], class_: str, call: Call, scene: Scene) -> Markup:
@@ -176,8 +177,6 @@ def link_to_rest(label: str, call: Call, scene: Scene, rest: Callable[[], Markup
     return el("details", el("summary", label), rest(), class_="rest")
 
 
-_PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
-_REFUSAL = "The user doesn't want to proceed with this tool use."
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (-?\d{1,10})\s*")
 _OUTCOME_SENTENCES = {
     Outcome.DENIED: "The call was denied and did not run.",
@@ -199,16 +198,11 @@ def outcome_sentence(call: Call) -> Markup:
 
 
 def _error_output(call: Call, scene: Scene) -> Markup:
+    if is_refusal_note(call):
+        return EMPTY  # the person's feedback is shown below
     text = strip_program_tags(call.output)
-    if call.outcome is Outcome.DENIED and (text.startswith(_REFUSAL) or call.feedback):
-        return EMPTY  # a message of Claude Code to the model; the person's feedback is shown below
     code = _EXIT_CODE.match(text)
     if code is None:
         return output_block(text, call, scene, class_="output error")
     status = el("p", f"exit code {code[1]}", class_="facts exit")
     return join((status, output_block(text[code.end() :], call, scene, class_="output error")))
-
-
-def strip_program_tags(text: str) -> str:
-    """The output without the tags that Claude Code adds for the model."""
-    return _PROGRAM_TAGS.sub("", text).strip("\n")

@@ -327,12 +327,12 @@ def keep_first_newline(text: str) -> str:
 
 def _render_lines(rows: Sequence[DiffRow], longest: int | None) -> Markup:
     marks = _find_marks(rows)
-    drawn: list[Markup] = []
+    html: list[Markup] = []
     for mark, run in groupby(range(len(rows)), key=lambda at: rows[at].mark):
         text = _render_run(mark, list(run), rows, marks, longest)
         name = "gap" if not mark else _MARK_CLASSES.get(mark)
-        drawn.append(el("span", text, class_=name) if name else text)
-    return join(drawn)
+        html.append(el("span", text, class_=name) if name else text)
+    return join(html)
 
 
 def _render_run(

@@ -12,6 +12,7 @@ from threadline.model.calls import Call
 from threadline.model.entries import UserEntry
 from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, ReadFile, ReadResult, WriteResult
 from threadline.model.text import count
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     MAX_CHARACTERS,
     MAX_LINES,
@@ -22,7 +23,6 @@ from threadline.render.html.calls.components import (
     link_to_rest,
     output_block,
     split_head,
-    strip_program_tags,
 )
 from threadline.render.html.calls.diff import (
     DiffRows,
@@ -53,9 +53,9 @@ def numbered_code(text: str, first: int, language: str | None, limit: int | None
     At most `limit` pieces are highlighted (None: no limit).
     """
     numbers = range(first, first + len(text.split("\n")))
-    drawn = highlight_within(text, language, limit)
+    html = highlight_within(text, language, limit)
     guard = "\n" if text.startswith("\n") else ""
-    return el("div", line_numbers(numbers), el("pre", guard, drawn, class_="lines"), class_="numbered", tabindex=0)
+    return el("div", line_numbers(numbers), el("pre", guard, html, class_="lines"), class_="numbered", tabindex=0)
 
 
 def numbered_lines(text: str, first: int, path: str, call: Call, scene: Scene) -> Markup:
@@ -104,12 +104,12 @@ def _read_result(call: Call, scene: Scene) -> Markup:
         return join((_file_heading(_read_path(call), scene), facts_line(_UNCHANGED)))
     file = result.file or ReadFile()
     path = file.file_path or _read_path(call)
-    drawn = _file_content(file, path, call, scene)
+    html = _file_content(file, path, call, scene)
     return join(
         (
             _file_heading(path, scene),
             facts_line(_line_range(file), *_file_facts(result.type, file)),
-            drawn,
+            html,
             render_call_images(call, scene),
         )
     )
@@ -189,8 +189,8 @@ def _read_output(call: Call, scene: Scene) -> Markup:
         return join((_file_heading(path, scene), output_block(text, call, scene), render_call_images(call, scene)))
     start = int(numbered[0][1])
     range_text = f"lines {start:,} to {start + len(numbered) - 1:,}" if start > 1 else count(len(numbered), "line")
-    drawn = numbered_lines("\n".join(match[2] for match in numbered), start, path, call, scene)
-    return join((_file_heading(path, scene), facts_line(range_text), drawn))
+    html = numbered_lines("\n".join(match[2] for match in numbered), start, path, call, scene)
+    return join((_file_heading(path, scene), facts_line(range_text), html))
 
 
 READ_VIEWS: dict[str, ToolView] = dict.fromkeys(("Read", "View", "NotebookRead"), ToolView(_read_result, _read_input))

@@ -13,6 +13,7 @@ from threadline.model.calls import Call
 from threadline.model.results import ArtifactResult, CronResult, McpResult, ReportFindingsResult, SendUserFileResult
 from threadline.model.text import count
 from threadline.render import shorten
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -21,7 +22,6 @@ from threadline.render.html.calls.components import (
     file_link,
     output_block,
     prose_block,
-    strip_program_tags,
 )
 from threadline.render.html.code import indent_json, is_json, to_indented_json
 from threadline.render.html.element import EMPTY, el, join

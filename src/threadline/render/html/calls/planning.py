@@ -19,6 +19,7 @@ from threadline.model.results import (
 )
 from threadline.model.text import count
 from threadline.render import shorten, visible
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -27,7 +28,6 @@ from threadline.render.html.calls.components import (
     link_to_rest,
     output_block,
     prose_block,
-    strip_program_tags,
 )
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.sections import Scene
@@ -200,17 +200,17 @@ def _render_questions(
     call: Call, scene: Scene, questions: list[Any], answers: dict[str, Any], notes: dict[str, Any]
 ) -> Markup:
     limit = len(questions) if scene.uncut else _MAX_QUESTIONS
-    drawn = [_render_question(question, answers, notes) for question in questions[:limit]]
+    html = [_render_question(question, answers, notes) for question in questions[:limit]]
     rest = questions[limit:]
     if not rest:
-        return join(drawn)
+        return join(html)
     more = link_to_rest(
         f"{len(rest):,} more",
         call,
         scene,
         lambda: join(_render_question(question, answers, notes) for question in rest),
     )
-    return join((*drawn, more))
+    return join((*html, more))
 
 
 def _render_question(question: Any, answers: dict[str, Any], notes: dict[str, Any]) -> Markup:

@@ -24,6 +24,7 @@ from threadline.model.results import (
 )
 from threadline.model.text import count
 from threadline.render import shorten, visible
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -33,7 +34,6 @@ from threadline.render.html.calls.components import (
     folded_block,
     output_block,
     prose_block,
-    strip_program_tags,
 )
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.markdown import external_link
@@ -118,12 +118,12 @@ def _match_lines(text: str, call: Call, scene: Scene) -> Markup:
 
 
 def _group_by_file(text: str, scene: Scene) -> Markup:
-    drawn: list[Markup] = []
+    html: list[Markup] = []
     for path, lines in groupby(_parse_lines(text.split("\n")), key=lambda line: line.path):
         if path:
-            drawn.append(file_link(path, scene) + "\n")
-        drawn += [escape(f"{_line_prefix(line)}{visible(line.text)}\n") for line in lines]
-    return join(drawn)
+            html.append(file_link(path, scene) + "\n")
+        html += [escape(f"{_line_prefix(line)}{visible(line.text)}\n") for line in lines]
+    return join(html)
 
 
 def _line_prefix(line: _GrepLine) -> str:

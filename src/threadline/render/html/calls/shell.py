@@ -10,6 +10,7 @@ from threadline.model.call_summary import number_of, text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import OutputResult, ShellOutputResult, ShellResult, StopResult
 from threadline.model.text import count
+from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -18,7 +19,6 @@ from threadline.render.html.calls.components import (
     file_link,
     output_block,
     prose_block,
-    strip_program_tags,
 )
 from threadline.render.html.code import to_indented_json
 from threadline.render.html.element import EMPTY, el, join
@@ -82,8 +82,8 @@ def _stdout_block(text: str, call: Call, scene: Scene) -> Markup:
 
 
 def _stderr_block(text: str | None, call: Call, scene: Scene) -> Markup:
-    drawn = output_block(text or "", call, scene, class_="output stderr")
-    return join((el("p", "stderr", class_="label"), drawn)) if drawn else EMPTY
+    html = output_block(text or "", call, scene, class_="output stderr")
+    return join((el("p", "stderr", class_="label"), html)) if html else EMPTY
 
 
 def _shell_facts(result: ShellResult) -> list[str]:

@@ -7,7 +7,8 @@ from markupsafe import Markup
 from threadline.model.call_summary import FILE_TOOLS, change_tally, summarize_input
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import OtherResult, ToolResult
-from threadline.model.text import format_duration, tool_label
+from threadline.model.text import format_duration
+from threadline.model.tool_names import tool_label
 from threadline.render import OUTCOME_MARKS, Detail, shorten, visible
 from threadline.render.html.calls import agents, files, other, planning, search, shell
 from threadline.render.html.calls.components import ToolView, outcome_sentence, render_failure
@@ -45,7 +46,7 @@ def _summary_line(call: Call, scene: Scene) -> tuple[Markup, ...]:
         el("span", mark.sign, class_=f"outcome {call.outcome}", title=str(call.outcome)),
         el("b", shorten(tool_label(call.tool), 60), class_="tool"),
         el("code", text, class_="excerpt") if text else EMPTY,
-        el("span", tally, class_="tally") if (tally := change_tally(call)) else EMPTY,
+        el("span", tally, class_="tally") if (tally := change_tally(call.result)) else EMPTY,
         el("span", str(call.outcome), class_="outcome-name") if call.outcome is not Outcome.OK else EMPTY,
         el("span", format_duration(call.duration), class_="duration") if call.duration else EMPTY,
     )
