@@ -12,8 +12,8 @@ from tests.transcripts import write
 
 from threadline.model.entries import KINDS, may_have_problems
 from threadline.model.entries.required import REQUIRED, RequiredField, describe_rule, missing_fields
+from threadline.model.names import parse_version
 from threadline.model.times import sortable_time
-from threadline.model.versions import parse_version
 from threadline.parse import entries
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from threadline.model.tool_names import AGENT_TOOLS, TOOL_RENAMES, current_tool_name, names_tool
+from threadline.model.names import AGENT_TOOLS, TOOL_RENAMES, current_tool_name, names_tool
 from threadline.thread import BACKGROUND_OUTPUT_TOOLS, parse_exit_code
 
 

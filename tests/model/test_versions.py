@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from threadline.model.versions import parse_version, version_key
+from threadline.model.names import parse_version, version_key
 from threadline.thread import can_miss_steering
 
 

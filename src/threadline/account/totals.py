@@ -30,8 +30,8 @@ from threadline.model.ledger import (
     Sum,
     sum_amounts,
 )
+from threadline.model.names import current_tool_name
 from threadline.model.times import parse_timestamp
-from threadline.model.tool_names import current_tool_name
 
 TIME_KEYS = ("day", "week", "month", "hour")
 """Keys whose rows are sorted by time. Rows by any other key are sorted by cost."""

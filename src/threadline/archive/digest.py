@@ -27,10 +27,10 @@ from threadline.model.insight.digest import (
 from threadline.model.insight.outcomes import OutcomeGroup, OutcomeKind
 from threadline.model.insight.waste import WASTE_RULES, Waste
 from threadline.model.ledger import NONE, Row, Sum, share_of, sum_amounts
+from threadline.model.names import mcp_server
 from threadline.model.places import SessionId
 from threadline.model.text import count, format_amount, format_duration, format_percent
 from threadline.model.times import total_time, work_spans, zone_name
-from threadline.model.tool_names import mcp_server
 from threadline.reports import agents_only_note, sessions_without_main
 
 if TYPE_CHECKING:

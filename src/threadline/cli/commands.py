@@ -143,7 +143,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _flush_streams(run_command_line(arguments))
     except Error as error:
-        _print_escaped_error(error)
+        _print_error(str(error))
         return EXIT_NOTHING if isinstance(error, NoHome) else EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -152,7 +152,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if not is_sqlite_error(error):
             raise
-        return _print_escaped_error(Error(f"The index is damaged ({error}). Run `threadline index rebuild`."))
+        return _print_error(f"The index is damaged ({error}). Run `threadline index rebuild`.")
 
 
 def _prepare_streams() -> None:
@@ -194,34 +194,25 @@ class _ClosedOutput(io.RawIOBase):
 def _report_os_error(error: OSError) -> int:
     """Report a system error, about a file or about standard output."""
     if error.filename is not None:
-        return _print_error(Error(f"{error.strerror or error}: {error.filename!r}."))
+        return _print_error(f"{error.strerror or error}: {error.filename!r}.")
     sys.stdout = None  # nothing more may be written, not even by the interpreter as it exits
     if isinstance(error, BrokenPipeError):
         return EXIT_OK  # the reader closed the pipe
-    return _print_error(Error(f"Cannot write to standard output: {error.strerror or error}."))
+    return _print_error(f"Cannot write to standard output: {error.strerror or error}.")
 
 
-def _print_error(error: Error) -> int:
-    return _print_message(f"threadline: {error}")
+def _print_error(text: str) -> int:
+    return _print_lines(f"threadline: {text}")
 
 
-def _print_escaped_error(error: Error) -> int:
-    """Print an error whose message may quote a file name or other text that could control a terminal."""
-    return _print_error(Error(_escape_lines(str(error))))
-
-
-def _print_message(text: str) -> int:
+def _print_lines(text: str) -> int:
+    """Print an error, which may quote a file name or other text that could control a terminal."""
     from threadline.cli.output import wrap_message  # noqa: PLC0415 - only errors need it
+    from threadline.render import plain  # noqa: PLC0415 - likewise
 
-    lines = "\n".join(map(wrap_message, text.split("\n")))
+    lines = "\n".join(wrap_message(plain(line)) for line in text.split("\n"))
     sys.stderr.write(f"{lines}\n")
     return EXIT_FAILED
-
-
-def _escape_lines(text: str) -> str:
-    from threadline.render import plain  # noqa: PLC0415 - only errors need it
-
-    return "\n".join(map(plain, text.split("\n")))
 
 
 class LazyGroup(click.Group):
@@ -331,7 +322,7 @@ def _print_click_error(error: click.ClickException) -> int:
     text = message.getvalue().rstrip("\n")
     if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "session":
         text += " Use the start of a session id, or `last` for the newest session."
-    return _print_message(_escape_lines(text))
+    return _print_lines(text)
 
 
 _EPILOG = """

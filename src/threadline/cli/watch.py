@@ -40,11 +40,11 @@ from threadline.model.calls import Call
 from threadline.model.entries import KINDS, AssistantEntry, AttachmentEntry, Entry, SystemEntry, UserEntry
 from threadline.model.entry_filter import AttributedEntry
 from threadline.model.homes import Transcript
+from threadline.model.names import names_tool
 from threadline.model.places import AgentId
 from threadline.model.session import ActKind, Agent, AgentKind, Compaction, Thread
 from threadline.model.text import count
 from threadline.model.times import TimeRange, zone_name
-from threadline.model.tool_names import names_tool
 from threadline.render import (
     CallItem,
     EventSource,

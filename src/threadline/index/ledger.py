@@ -36,9 +36,9 @@ from threadline.index.store import (
 )
 from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeTotals, load_rates, sql_conditions, time_range_ms
 from threadline.model.ledger import Charge, GroupKey, Key, MissingAgent, RatedGroup, Row, Sum, UsageWindow
+from threadline.model.names import AGENT_TOOLS
 from threadline.model.places import Place
 from threadline.model.times import is_within, parse_timestamp
-from threadline.model.tool_names import AGENT_TOOLS
 
 if TYPE_CHECKING:
     from threadline.account import AgentTypeReader, Rates

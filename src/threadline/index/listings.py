@@ -16,11 +16,11 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
 from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
+from threadline.model.names import names_tool
 from threadline.model.places import AgentId, CallId, Place, SessionId, match_ids
 from threadline.model.tables import Columns, Listing, Record
 from threadline.model.text import is_path_or_end
 from threadline.model.times import parse_timestamp
-from threadline.model.tool_names import names_tool
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
 

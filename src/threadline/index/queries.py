@@ -22,11 +22,11 @@ from msgspec import Struct
 
 from threadline.index.store import FIELDS, TYPED_SQL, WORKING_AGENT_SQL, decode_path, encode_path, storable_text
 from threadline.model.ledger import EXACT
+from threadline.model.names import current_tool_name
 from threadline.model.places import SessionId
 from threadline.model.tables import Listing
 from threadline.model.times import parse_timestamp
 from threadline.model.titles import KnownLinks, SummaryRef
-from threadline.model.tool_names import current_tool_name
 
 # ruff: noqa: S608 - statements are built from our own names
 

@@ -19,7 +19,7 @@ from threadline.index.store import (
     WORKING_AGENT_SQL,
 )
 from threadline.index.vocabulary import VOCABULARY, TableGroup
-from threadline.model.tool_names import TOOL_RENAMES
+from threadline.model.names import TOOL_RENAMES
 
 PLACES = TableGroup(
     tables={

@@ -27,10 +27,10 @@ from threadline.model.context import ContextCategory
 from threadline.model.entries import AttachmentEntry, Entry, UserEntry
 from threadline.model.insight.attribution import Attribution, CauseKind, CostCause, sort_key
 from threadline.model.ledger import EXACT, Charge, Rate, sum_amounts
+from threadline.model.names import mcp_server
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
 from threadline.model.text import extract_text, fold_line
-from threadline.model.tool_names import mcp_server
 from threadline.thread import (
     ContextPath,
     EntrySplitter,

@@ -4,5 +4,5 @@
 - Where it is, and what is wrong with it: `places`.
 - What is built from it: `session`, `calls`, `state`, `context`, `ledger`, `receipts`, `reported_costs`, `budgets`,
   `insight`, `hits`.
-- How people read and write it: `text` (numbers and times), `titles`, `tool_names`, `times`, `tables`.
+- How people read and write it: `text` (numbers and times), `titles`, `names` (tools, versions), `times`, `tables`.
 """

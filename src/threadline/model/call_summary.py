@@ -1,7 +1,8 @@
-"""Summarize a tool call in one line, and read fields of its input and result."""
+"""Summarize a tool call in one line, and read fields of its input, result and output."""
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from typing import Any
 
@@ -149,3 +150,23 @@ def change_tally(result: ResultValue) -> str:
     if not lines and isinstance(result, WriteResult) and result.content is not None:
         added = len(result.content.splitlines())
     return format_changes(added, removed) if added or removed else ""
+
+
+_PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
+_MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
+LAUNCH_STATUSES = {
+    "async_launched": "runs in the background",
+    "teammate_spawned": "joined the team",
+    "remote_launched": "runs remotely",
+}
+"""What the result of a call that only launched an agent says, by its status."""
+
+
+def strip_program_tags(text: str) -> str:
+    """An output without the tags that Claude Code adds for the model."""
+    return _PROGRAM_TAGS.sub("", text).strip("\n")
+
+
+def strip_machine_lines(report: str) -> str:
+    """The answer of an agent without the lines that Claude Code appends for the model."""
+    return _MACHINE_LINES.split(report, maxsplit=1)[0]

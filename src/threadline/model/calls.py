@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.blocks import McpToolResultBlock, ServerResultBlock, ToolResultBlock
-from threadline.model.call_summary import summarize_call
+from threadline.model.call_summary import strip_program_tags, summarize_call
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.results import ResultValue, typed_result
@@ -92,6 +92,16 @@ class Call(Struct, frozen=True):
     def __repr__(self) -> str:
         summary = fold_line(summarize_call(self.tool, self.input), _SUMMARY_LENGTH)
         return f"Call({self.tool!r}, {summary!r}, {str(self.outcome)!r}, line {self.place.line})"
+
+
+_REFUSAL = "The user doesn't want to proceed with this tool use."
+
+
+def is_refusal_note(call: Call) -> bool:
+    """Whether the output of a call only tells the model that a person refused it."""
+    if call.outcome is not Outcome.DENIED:
+        return False
+    return bool(call.feedback) or strip_program_tags(call.output).startswith(_REFUSAL)
 
 
 class ListedCall(Struct, frozen=True):

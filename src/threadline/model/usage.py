@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import astuple
 
+from threadline.model.names import parse_version
 from threadline.model.places import AgentId, EntryId, MessageId, SessionId
 from threadline.model.times import parse_timestamp
-from threadline.model.versions import parse_version
 from threadline.shape import Shape
 
 _MAX_TOKENS = 2**53

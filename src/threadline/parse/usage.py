@@ -29,9 +29,9 @@ from threadline.errors import Error, Unreadable
 from threadline.files import read_at
 from threadline.home_files import open_transcript
 from threadline.model.homes import Transcript
+from threadline.model.names import AGENT_TOOLS
 from threadline.model.places import strip_line
 from threadline.model.times import parse_timestamp
-from threadline.model.tool_names import AGENT_TOOLS
 from threadline.model.usage import (
     INLINE_AGENT,
     MAX_PLACEHOLDER_OUTPUT,

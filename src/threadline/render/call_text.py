@@ -9,8 +9,17 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.blocks import DocumentBlock, ImageBlock
-from threadline.model.call_summary import FILE_TOOLS, change_tally, summarize_input, text_of
-from threadline.model.calls import Call, Outcome
+from threadline.model.call_summary import (
+    FILE_TOOLS,
+    LAUNCH_STATUSES,
+    change_tally,
+    strip_machine_lines,
+    strip_program_tags,
+    summarize_input,
+    text_of,
+)
+from threadline.model.calls import Call, Outcome, is_refusal_note
+from threadline.model.names import AGENT_TOOLS, tool_label
 from threadline.model.results import (
     AgentResult,
     AskUserQuestionResult,
@@ -22,7 +31,6 @@ from threadline.model.results import (
     WriteResult,
 )
 from threadline.model.text import count, format_duration
-from threadline.model.tool_names import AGENT_TOOLS, tool_label
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.text import (
     PROMPT_SIGN,
@@ -104,33 +112,7 @@ OUTCOME_MARKS: dict[Outcome, OutcomeMark] = {
 }
 _TODO_SIGNS = {"completed": ("☒", Role.FAINT), "in_progress": ("◐", Role.STRONG)}
 _FEW_LINES, _ERROR_LINES, _MANY_LINES = 4, 12, 24
-_PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
-_REFUSAL = "The user doesn't want to proceed with this tool use."
-LAUNCH_STATUSES = {
-    "async_launched": "runs in the background",
-    "teammate_spawned": "joined the team",
-    "remote_launched": "runs remotely",
-}
-"""What the result of a call that only launched an agent says, by its status."""
 _NUMBERED_LINE = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
-_MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
-
-
-def strip_program_tags(text: str) -> str:
-    """An output without the tags that Claude Code adds for the model."""
-    return _PROGRAM_TAGS.sub("", text).strip("\n")
-
-
-def strip_machine_lines(report: str) -> str:
-    """The answer of an agent without the lines that Claude Code appends for the model."""
-    return _MACHINE_LINES.split(report, maxsplit=1)[0]
-
-
-def is_refusal_note(call: Call) -> bool:
-    """Whether the output only tells the model that a person refused the call."""
-    if call.outcome is not Outcome.DENIED:
-        return False
-    return bool(call.feedback) or strip_program_tags(call.output).startswith(_REFUSAL)
 
 
 def call_line(call: Call, width: int) -> Spans:

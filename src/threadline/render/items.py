@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from threadline.model.calls import Outcome
 from threadline.model.entries import ChainEntry, Entry
+from threadline.model.names import current_tool_name, names_tool
 from threadline.model.places import AgentId, CallId
 from threadline.model.session import Agent, Branch, Session
-from threadline.model.tool_names import current_tool_name, names_tool
 from threadline.render.outline import (
     BranchItem,
     CallItem,

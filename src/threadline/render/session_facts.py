@@ -12,11 +12,11 @@ from typing import Any
 
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
+from threadline.model.names import AGENT_TOOLS
 from threadline.model.places import CallId
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentStatus, Compaction, CompactionKind, Continuation, Session, Turn
 from threadline.model.text import count, format_duration, format_token_change
-from threadline.model.tool_names import AGENT_TOOLS
 from threadline.render.outline import TaskNotification, entry_key
 from threadline.render.text import Role, Span, Spans, cut_line, one_line
 
@@ -105,6 +105,12 @@ def agents_without_transcript(session: Session) -> dict[CallId, str]:
             missing[call.id] = _requested_agent(call)
             agent_ids.update((id_,) if id_ is not None else ())
     return missing
+
+
+def count_session_agents(session: Session) -> tuple[int, int]:
+    """How many agents have a transcript, and how many were started. Side agents do not count."""
+    with_transcript = sum(agent.side is None for agent in session.agents)
+    return with_transcript, with_transcript + len(agents_without_transcript(session))
 
 
 def _requested_agent(call: Call) -> str:

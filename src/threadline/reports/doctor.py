@@ -27,9 +27,9 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.homes import Found, SideFile, Transcript, TranscriptKind
+from threadline.model.names import version_key
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.results import SIGNATURES, TOOL_RESULTS, ToolResult, result_type
-from threadline.model.versions import version_key
 from threadline.parallel import map_transcripts
 from threadline.parse import DECODE_ERRORS, TranscriptReader, make_lines_decoder, read_side_file
 from threadline.shape import UnknownPart, find_unknown, strict_type

@@ -15,11 +15,11 @@ from threadline.errors import Error
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry
 from threadline.model.homes import Transcript
+from threadline.model.names import names_tool
 from threadline.model.places import AgentId, EntryId, Place, SessionId, match_ids
 from threadline.model.session import Session
 from threadline.model.tables import Listing
 from threadline.model.times import is_within
-from threadline.model.tool_names import names_tool
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
 from threadline.thread import find_acts, find_calls, split_into_turns

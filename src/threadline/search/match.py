@@ -18,7 +18,7 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.index import normalize_text, strip_escapes, tokenize
 from threadline.model.hits import SNIPPET_LENGTH
-from threadline.model.tool_names import names_tool
+from threadline.model.names import names_tool
 from threadline.search.query import (
     TEXT_FIELDS,
     WEIGHTS,

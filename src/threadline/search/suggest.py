@@ -20,9 +20,9 @@ from msgspec import Struct
 
 from threadline.index import EntryFacts, EntryRow, Index, normalize_text, tokenize
 from threadline.model.hits import Hit
+from threadline.model.names import names_tool
 from threadline.model.text import format_time, join_some
 from threadline.model.times import zone_name
-from threadline.model.tool_names import names_tool
 from threadline.search.documents import needs_reading
 from threadline.search.match import value_matches
 from threadline.search.query import (

@@ -25,12 +25,11 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.homes import Found, Transcript, TranscriptKind, side_agent_kind
+from threadline.model.names import AGENT_TOOLS, parse_version
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Act, conversation_time
 from threadline.model.times import sortable_time
 from threadline.model.titles import SummaryLinks, SummaryRef, choose_summary, shorten_title
-from threadline.model.tool_names import AGENT_TOOLS
-from threadline.model.versions import parse_version
 from threadline.parse import (
     TranscriptLinks,
     decode_object,

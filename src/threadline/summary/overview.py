@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from threadline.find import SideFileCounts, drop_shared_transcripts
 from threadline.model.homes import Found, Home, Project, ProjectNames, Transcript, TranscriptKind
+from threadline.model.names import version_key
 from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
-from threadline.model.versions import version_key
 from threadline.summary.sessions import FileSource, SessionAgents, SessionKey, TranscriptSource, session_key
 from threadline.summary.transcripts import TranscriptStats
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         normalise_spaces,
         strip_prefaces,
     )
-    from threadline.thread.agent_evidence import agents_in_progress
+    from threadline.thread.agent_links import agents_in_progress
     from threadline.thread.agents import (
         TEAMMATE_TAG,
         AgentFile,
@@ -101,7 +101,7 @@ __getattr__ = lazy_exports(
             "normalise_spaces",
             "strip_prefaces",
         ],
-        "agent_evidence": ["agents_in_progress"],
+        "agent_links": ["agents_in_progress"],
         "agents": [
             "AgentFile",
             "SideAgentFold",

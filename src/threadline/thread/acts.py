@@ -14,9 +14,9 @@ from typing import Any
 from threadline.model.attachments import QueuedCommand
 from threadline.model.blocks import DocumentBlock, ImageBlock, ToolResultBlock
 from threadline.model.entries import AttachmentEntry, ChainEntry, Entry, QueueOperationEntry, UserEntry
+from threadline.model.names import parse_version
 from threadline.model.session import Act, ActKind
 from threadline.model.text import extract_text
-from threadline.model.versions import parse_version
 from threadline.thread.calls import INTERRUPT_MESSAGES, feedback_in_results
 
 # Text that Claude Code puts before a person's own in the same row. It is removed before the rest is judged.

@@ -28,8 +28,15 @@ from threadline.model.places import NOWHERE, AgentId, CallId, EntryId
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentKind, AgentLink, AgentStatus
 from threadline.model.side_files import AgentMeta
-from threadline.thread.agent_evidence import AgentEvidence, Teammate, Witness, string_input
-from threadline.thread.agent_links import UnlinkedAgent, fork_point, link_agents
+from threadline.thread.agent_links import (
+    AgentEvidence,
+    Teammate,
+    UnlinkedAgent,
+    Witness,
+    fork_point,
+    link_agents,
+    string_input,
+)
 from threadline.thread.calls import INTERRUPT_MESSAGES, CallResult, find_calls, result_blocks, results_by_call
 from threadline.thread.graph import call_ids
 from threadline.thread.threads import AgentHistory, build_history

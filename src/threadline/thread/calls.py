@@ -28,11 +28,11 @@ from threadline.model.blocks import (
 )
 from threadline.model.calls import Call, Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, Entry, ToolResultEntry, ToolUseEntry, UserEntry
+from threadline.model.names import AGENT_TOOLS, tool_names
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.results import TOOL_RESULTS, OutputResult, ResultValue, ShellOutputResult, typed_result
 from threadline.model.session import Turn
 from threadline.model.text import extract_text
-from threadline.model.tool_names import AGENT_TOOLS, tool_names
 
 INTERRUPT_MESSAGES = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
 

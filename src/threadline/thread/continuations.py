@@ -25,10 +25,10 @@ from threadline.model.entries import (
     TeleportedFromEntry,
     UserEntry,
 )
+from threadline.model.names import parse_version
 from threadline.model.places import EntryId, SessionId, is_uuid
 from threadline.model.session import Continuation, ContinuationKind
 from threadline.model.titles import NO_LINKS, SummaryLinks
-from threadline.model.versions import parse_version
 from threadline.thread.acts import act_of
 
 _Fingerprint = tuple[str, ...]

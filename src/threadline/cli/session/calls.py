@@ -25,9 +25,9 @@ from threadline.cli.resolve import open_archive, read_session
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call, ListedCall, Outcome
 from threadline.model.entry_filter import names_agent
+from threadline.model.names import names_tool
 from threadline.model.text import format_duration, format_time, join_some, short_id
 from threadline.model.times import in_zone, zone_name
-from threadline.model.tool_names import names_tool
 from threadline.render import OUTCOME_MARKS, clip, one_line, plain
 
 _OUTCOMES = tuple(map(str, Outcome))

@@ -22,9 +22,9 @@ from threadline.cli.options import (
 from threadline.cli.resolve import open_archive, read_session
 from threadline.json_values import to_json_value
 from threadline.model.call_summary import summarize_input
+from threadline.model.names import names_tool
 from threadline.model.text import count, format_time, join_some, short_id
 from threadline.model.times import TimeRange, zone_name
-from threadline.model.tool_names import names_tool
 from threadline.render import clip, one_line, plain
 from threadline.reports import Failure, FailureFilter, session_failures
 

@@ -15,10 +15,10 @@ from threadline.cli.output import print_listing
 from threadline.cli.resolve import find_agent, read_session
 from threadline.model.context import Request, RequestMessage, RequestOutline
 from threadline.model.entries import ChainEntry
+from threadline.model.names import version_key
 from threadline.model.session import Agent, Session
 from threadline.model.text import extract_text, format_time, join_some
 from threadline.model.times import zone_name
-from threadline.model.versions import version_key
 from threadline.render import clip
 from threadline.thread import Requests
 

@@ -22,9 +22,9 @@ from threadline.index.store import decode_path
 from threadline.insight import ChangedLines, LineChange, OutcomeFacts, ResultCost, ToolCall, add_costs, time_key
 from threadline.model.insight.outcomes import OutcomeKind, OutcomeRow
 from threadline.model.ledger import NONE
+from threadline.model.names import current_tool_name, mcp_server, names_tool
 from threadline.model.places import Place
 from threadline.model.times import parse_timestamp
-from threadline.model.tool_names import current_tool_name, mcp_server, names_tool
 
 if TYPE_CHECKING:
     from threadline.index.insight.outcomes import TranscriptOutcomes

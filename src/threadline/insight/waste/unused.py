@@ -18,9 +18,9 @@ from threadline.insight.waste.detector import Detector, Finding, WasteContext, c
 from threadline.model.calls import Outcome
 from threadline.model.insight.attribution import CauseKind
 from threadline.model.insight.waste import WasteLimits
+from threadline.model.names import mcp_server
 from threadline.model.session import AgentStatus
 from threadline.model.text import count, fold_line
-from threadline.model.tool_names import mcp_server
 
 _MAX_LABEL = 60
 _BAD_OUTCOMES = frozenset((Outcome.ERROR, Outcome.INTERRUPTED, Outcome.DENIED, Outcome.LOST))

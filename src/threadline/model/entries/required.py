@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.model.versions import parse_version
+from threadline.model.names import parse_version
 
 
 class RequiredField(Struct, frozen=True):

@@ -45,8 +45,8 @@ from threadline.model.entries import (
     ToolResultEntry,
     UserEntry,
 )
+from threadline.model.names import mcp_server
 from threadline.model.places import Place
-from threadline.model.tool_names import mcp_server
 from threadline.thread.acts import PREFACE
 
 # The length of a thinking block without text is estimated from its signature.

@@ -9,7 +9,7 @@ from msgspec import Struct
 from threadline.model.context import ContextLimit, ContextWindow
 from threadline.model.entries import ApiRequestEntry, AssistantEntry, CostStateEntry, Entry, ToolUseEntry
 from threadline.model.session import Agent, Turn
-from threadline.model.usage import CacheCreation, Usage, split_cache_writes
+from threadline.model.usage import Usage
 
 _PromptCounts = tuple[int, int, int]
 _NO_COUNTS: _PromptCounts = (0, 0, 0)
@@ -83,13 +83,12 @@ def _prompt_counts(usage: Usage | None) -> _PromptCounts:
 
 
 def _cache_writes(usage: Usage) -> tuple[int, int]:
-    """Return cache writes for five minutes and for an hour."""
-    split = usage.cache_creation or CacheCreation()
-    return split_cache_writes(
-        usage.cache_creation_input_tokens or 0,
-        split.ephemeral_5m_input_tokens or 0,
-        split.ephemeral_1h_input_tokens or 0,
-    )
+    """Return cache writes for five minutes and for an hour. What the split leaves out is for five minutes."""
+    flat = usage.cache_creation_input_tokens or 0
+    split = usage.cache_creation
+    hour = (split.ephemeral_1h_input_tokens or 0) if split is not None else 0
+    minutes = (split.ephemeral_5m_input_tokens or 0) if split is not None else 0
+    return minutes + max(0, flat - minutes - hour), hour
 
 
 def _completeness(entry: AssistantEntry) -> tuple[bool, int, int, bool]:

@@ -15,6 +15,7 @@ from typing import Any
 from threadline.model.attachments import EditedTextFile, FileAttachment
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AttachmentEntry, ChainEntry, UserEntry
+from threadline.model.names import AGENT_TOOLS
 from threadline.model.places import AgentId
 from threadline.model.results import (
     EditResult,
@@ -27,7 +28,6 @@ from threadline.model.results import (
     typed_result,
 )
 from threadline.model.state import Evidence, EvidenceKind, FileState
-from threadline.model.tool_names import AGENT_TOOLS
 from threadline.shape import fit
 from threadline.shell_syntax import SHELL_TOOLS
 from threadline.thread.state.events import HookRun, ReplayEvent, hook_run_in

@@ -40,7 +40,7 @@ from threadline.web.request import Page
 if TYPE_CHECKING:
     from threadline.model.calls import Call
     from threadline.model.places import CallId, MessageId
-    from threadline.model.session import Agent, Session
+    from threadline.model.session import Agent
     from threadline.web.request import PageRequest
     from threadline.web.session_cache import CachedSession
 
@@ -81,12 +81,6 @@ class AgentRow(Struct, frozen=True):
     result: str
     anchor: str | None
     missing: bool = False
-
-
-def count_session_agents(session: Session) -> tuple[int, int]:
-    """How many agents have a transcript, and how many were started. Side agents do not count."""
-    with_transcript = sum(agent.side is None for agent in session.agents)
-    return with_transcript, with_transcript + len(agents_without_transcript(session))
 
 
 def agent_rows(session: CachedSession, costs: Mapping[MessageId, Decimal]) -> list[AgentRow]:

@@ -35,6 +35,7 @@ from threadline.render import (
     abandoned_turns,
     agent_duration,
     agent_title,
+    count_session_agents,
     describe_cost,
     shorten,
     visible,
@@ -42,7 +43,6 @@ from threadline.render import (
 from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, icon, number_element, time_element
 from threadline.web import urls
 from threadline.web.pages.annotations import read_or_none, star_button
-from threadline.web.session.agents import count_session_agents
 
 if TYPE_CHECKING:
     from pathlib import Path

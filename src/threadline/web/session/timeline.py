@@ -12,9 +12,9 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.insight import find_commits
+from threadline.model.names import AGENT_TOOLS
 from threadline.model.session import CompactionKind
 from threadline.model.text import count, format_amount, format_duration
-from threadline.model.tool_names import AGENT_TOOLS
 from threadline.render import agent_title, anchor_of, shorten, visible
 from threadline.render.html import (
     EMPTY,

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from threadline.model.calls import Outcome
 from threadline.model.ledger import EXACT, sum_amounts
+from threadline.model.names import AGENT_TOOLS
 from threadline.model.text import count, format_amount
-from threadline.model.tool_names import AGENT_TOOLS
 from threadline.render import CallItem, FailureItem, agent_title, shorten
 from threadline.render.html import (
     MAX_BANDS,

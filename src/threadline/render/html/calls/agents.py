@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from threadline.model.call_summary import text_of, value_of
+from threadline.model.call_summary import LAUNCH_STATUSES, strip_machine_lines, strip_program_tags, text_of, value_of
 from threadline.model.calls import Call
+from threadline.model.names import AGENT_TOOLS
 from threadline.model.results import AgentResult, SendMessageResult, WorkflowResult
 from threadline.model.text import count, extract_text, format_tokens, short_model_name
-from threadline.model.tool_names import AGENT_TOOLS
-from threadline.render.call_text import LAUNCH_STATUSES, strip_machine_lines, strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     code_block,

@@ -13,10 +13,10 @@ from typing import TypeVar
 from markupsafe import Markup
 from msgspec import Struct
 
-from threadline.model.calls import Call, Outcome
+from threadline.model.call_summary import strip_program_tags
+from threadline.model.calls import Call, Outcome, is_refusal_note
 from threadline.model.text import count
 from threadline.render import shorten, visible
-from threadline.render.call_text import is_refusal_note, strip_program_tags
 from threadline.render.html.code import highlight_within
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.markdown import markdown_to_html

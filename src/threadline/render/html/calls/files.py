@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from markupsafe import Markup
 
-from threadline.model.call_summary import list_of, number_of, text_of, value_of
+from threadline.model.call_summary import list_of, number_of, strip_program_tags, text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.entries import UserEntry
 from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, ReadFile, ReadResult, WriteResult
 from threadline.model.text import count
-from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     MAX_CHARACTERS,
     MAX_LINES,

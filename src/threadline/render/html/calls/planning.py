@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from threadline.model.call_summary import list_of, text_of, value_of
+from threadline.model.call_summary import list_of, strip_program_tags, text_of, value_of
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import (
     AskUserQuestionResult,
@@ -19,7 +19,6 @@ from threadline.model.results import (
 )
 from threadline.model.text import count
 from threadline.render import shorten, visible
-from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from threadline.model.blocks import ToolReferenceBlock
-from threadline.model.call_summary import list_of, number_of, text_of, value_of
+from threadline.model.call_summary import list_of, number_of, strip_program_tags, text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import (
     GlobResult,
@@ -24,7 +24,6 @@ from threadline.model.results import (
 )
 from threadline.model.text import count
 from threadline.render import shorten, visible
-from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,

@@ -6,11 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from threadline.model.call_summary import number_of, text_of, value_of
+from threadline.model.call_summary import number_of, strip_program_tags, text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import OutputResult, ShellOutputResult, ShellResult, StopResult
 from threadline.model.text import count
-from threadline.render.call_text import strip_program_tags
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,

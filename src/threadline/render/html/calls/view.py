@@ -6,9 +6,9 @@ from markupsafe import Markup
 
 from threadline.model.call_summary import FILE_TOOLS, change_tally, summarize_input
 from threadline.model.calls import Call, Outcome
+from threadline.model.names import tool_label
 from threadline.model.results import OtherResult, ToolResult
 from threadline.model.text import format_duration
-from threadline.model.tool_names import tool_label
 from threadline.render import OUTCOME_MARKS, Detail, shorten, visible
 from threadline.render.html.calls import agents, files, other, planning, search, shell
 from threadline.render.html.calls.components import ToolView, outcome_sentence, render_failure
