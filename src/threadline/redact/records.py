@@ -7,14 +7,14 @@ joined text finds it, and `JoinedTexts.pieces` says which part of which field it
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise, zip_longest
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from threadline.redact.rules.heuristics import word_set
+from threadline.redact.rules.heuristics import is_secret_name, word_set
 from threadline.redact.rules.patterns import compile_lazily
 
 MAX_DEPTH = 300
@@ -137,7 +137,6 @@ class RecordTexts:
 
     __slots__ = (
         "_fixed",
-        "_is_harmless_key",
         "_own",
         "clean_texts",
         "has_secret_key",
@@ -148,14 +147,13 @@ class RecordTexts:
         "viewed_places",
     )
 
-    def __init__(self, record: Any, fixed: FormatWords, is_harmless_key: Callable[[str], bool]) -> None:
+    def __init__(self, record: Any, fixed: FormatWords) -> None:
         self.is_telling = self.has_secret_key = self.is_clean = False
         self.viewed_places: list[tuple[int, int]] = []
         self.clean_texts: list[str] = []
         self.texts: list[str] = []
         self._own: list[str] = []
         self._fixed = fixed
-        self._is_harmless_key = is_harmless_key
         fields = record.items() if isinstance(record, dict) else [("content", record)]
         for key, value in fields:
             if type(value) is str and key not in _TEXT_FIELDS:
@@ -196,13 +194,26 @@ class RecordTexts:
                     self._collect(inner, key, depth + 1)
 
     def _note_keys(self, node: dict[str, Any]) -> None:
-        others = node.keys() - self._fixed.keys
-        if others:
-            self._own += [name for name in node if name in others]
-        if not all(map(self._is_harmless_key, node)):
+        describe = _describe_keys if len(node) <= _MAX_CACHED_KEYS else _describe_keys.__wrapped__
+        others, has_secret_key, is_telling = describe(tuple(node), self._fixed.keys)
+        self._own += others
+        if has_secret_key:
             self.has_secret_key = self.is_telling = True
-        elif not VALUE_KEYS.isdisjoint(node):
+        elif is_telling:
             self.is_telling = True
+
+
+_MAX_CACHED_KEYS = 64
+
+
+@lru_cache(maxsize=4096)
+def _describe_keys(names: tuple[str, ...], fixed: frozenset[str]) -> tuple[tuple[str, ...], bool, bool]:
+    """The keys of an object that are texts, whether one denotes a secret, and whether one may contain a named value.
+
+    Most objects have the same keys as others.
+    """
+    others = tuple(name for name in names if name not in fixed)
+    return others, any(map(is_secret_name, names)), not VALUE_KEYS.isdisjoint(names)
 
 
 _WITH_TEXT = (str, dict, list)

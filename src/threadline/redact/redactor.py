@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -424,6 +425,8 @@ class Redactor:
             return placeholder
         if key in ID_FIELDS and self.level is Level.STANDARD and ID_VALUE.fullmatch(text):
             # No rule finds anything in ids and times, and nearly all of them are different.
+            if not self._patterns and not self._known.may_occur_in(text):
+                return text
             return text if next(self._find_known(text), None) is None else self.redact(text, place)
         return self.redact(text, place)
 
@@ -433,21 +436,36 @@ class Redactor:
         if depth > _MAX_DEPTH:
             return None
         if isinstance(value, dict):
-            value = quote_secret_numbers(value)
             redacted: dict[str, Any] = {}
-            for name, item in value.items():
+            for name, item in quote_secret_numbers(value).items():
                 redacted_name = name if name in self._fixed.keys else self.redact(str(name), place)
-                redacted[redacted_name] = self._redact_node(
-                    item, f"{place}.{redacted_name}" if place else place, str(name), depth + 1
-                )
+                if type(item) in _WITHOUT_TEXT and depth < _MAX_DEPTH:
+                    redacted[redacted_name] = item
+                else:
+                    redacted[redacted_name] = self._redact_node(
+                        item, f"{place}.{redacted_name}" if place else place, str(name), depth + 1
+                    )
             return redacted
         if isinstance(value, list | tuple):
             return [self._redact_node(item, place, key, depth + 1) for item in value]
         return value
 
 
+_WITHOUT_TEXT = frozenset((int, float, bool, type(None)))
+_MAX_CACHED_KEYS = 64
+
+
+@lru_cache(maxsize=4096)
+def _may_have_secret_number(names: tuple[str, ...]) -> bool:
+    """Whether an object with these keys may contain a number that is a password. Most cannot."""
+    is_naming = not NAME_KEYS.isdisjoint(names) and not VALUE_KEYS.isdisjoint(names)
+    return is_naming or any(can_be_number(str(name)) for name in names)
+
+
 def quote_secret_numbers(value: dict[str, Any]) -> dict[str, Any]:
     """An object whose numbers are texts if they are passwords by their name, or by another field that names them."""
+    if len(value) <= _MAX_CACHED_KEYS and not _may_have_secret_number(tuple(value)):
+        return value
     numbers = {name for name, item in value.items() if type(item) in {int, float} and len(str(item)) >= 4}  # noqa: PLR2004 - shorter ones are counts
     if not numbers:
         return value

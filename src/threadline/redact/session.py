@@ -96,7 +96,7 @@ class RecordScanner:
         group: list[tuple[_Record, RecordTexts]] = []
         size = 0
         for record in records:
-            texts = RecordTexts(value_of(record), self._fixed, is_harmless_key)
+            texts = RecordTexts(value_of(record), self._fixed)
             group.append((record, texts))
             size += len(texts.text)
             if size > _GROUP_SIZE:
@@ -214,12 +214,6 @@ def _pieces_across(joined: JoinedTexts, spans: list[Span], min_pieces: int = 2) 
                 is_part = len(pieces) > 1 or span.local_only
                 part = Span(piece.start, piece.end, span.kind, local_only=is_part, value=value)
                 yield Match(piece.leaf, part, is_local=True)
-
-
-@lru_cache(maxsize=4096)
-def is_harmless_key(key: str) -> bool:
-    """Whether the name of a field does not make its value a secret."""
-    return not is_secret_name(key)
 
 
 _TEXT_KEYS = frozenset(("content", "data", "text", "body"))
@@ -572,7 +566,7 @@ class SessionRedactor:
                 size += len(record)
             else:
                 redacted = self.redactor.redact_record(record, place)
-                texts = RecordTexts(redacted, self._fixed, is_harmless_key)
+                texts = RecordTexts(redacted, self._fixed)
                 group.append(_Redacted(redacted, place, texts))
                 size += len(texts.text)
             if size > _GROUP_SIZE:
@@ -608,7 +602,7 @@ class SessionRedactor:
         group: list[tuple[Any, RecordTexts]] = []
         size = 0
         for record in records:
-            group.append((record, RecordTexts(record, self._fixed, is_harmless_key)))
+            group.append((record, RecordTexts(record, self._fixed)))
             size += len(group[-1][1].text)
             if size > _GROUP_SIZE:
                 yield from self._list_suspects(group)
