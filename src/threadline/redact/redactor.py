@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -14,14 +13,15 @@ from threadline.redact.known_secrets import KnownSecrets, Placeholders, placehol
 from threadline.redact.records import (
     ID_FIELDS,
     ID_VALUE,
-    NAME_KEYS,
-    VALUE_KEYS,
+    MAX_DEPTH,
+    WITHOUT_TEXT,
     FormatWords,
     join_group,
     positions_in_group,
+    quote_secret_numbers,
 )
 from threadline.redact.rules import heuristics
-from threadline.redact.rules.assignments import can_be_number, is_credible
+from threadline.redact.rules.assignments import is_credible
 from threadline.redact.rules.entropy import find_random_values
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import is_distinctive, is_secret_name, kind_of
@@ -37,7 +37,6 @@ _MAX_ROUNDS = 5
 _LONG_TEXT = 128 * 1024
 _REACH = 8 * 1024
 """How far a replacement may change what is found in a long text, as in `scanner`."""
-_MAX_DEPTH = 300
 _CACHED_LENGTH = 256
 _OVERLAP = 200
 _MIN_NAME = 3
@@ -177,7 +176,9 @@ class Redactor:
             at for span in self._find_by_rules(joined, views) for at in positions_in_group(starts, span.start, span.end)
         }
         self.note_plain(text for at, text in enumerate(unsearched) if at not in with_views)
-        self.note_clean(text for at, text in enumerate(unsearched) if at not in touched)
+        untouched = [text for at, text in enumerate(unsearched) if at not in touched]
+        self.note_clean(untouched)
+        self.note_clean_views(untouched)
 
     def _find_by_rules(self, text: str, views: list[TextView]) -> list[Span]:
         spans = find_spans(text, views)
@@ -232,6 +233,33 @@ class Redactor:
             return self._redact_node(record, place, None, 0)
         finally:
             self._is_in_record = False
+
+    def redact_own_fields(self, record: dict[str, Any], place: str = "") -> dict[str, Any]:
+        """The same for a record that has something to redact only in its own fields; see `is_unchanged`."""
+        self._is_in_record = True
+        try:
+            redacted: dict[str, Any] = {}
+            for name, item in record.items():
+                redacted_name = name if name in self._fixed.keys else self.redact(name, place)
+                item_place = f"{place}.{redacted_name}" if place else place
+                redacted[redacted_name] = self._redact_text(item, item_place, name) if type(item) is str else item
+            return redacted
+        finally:
+            self._is_in_record = False
+
+    def is_unchanged(self, texts: list[str], ids: list[str]) -> bool:
+        """Whether redacting these texts of a record one by one would change none of them.
+
+        The texts were learned, and none is a secret by the name of its field. Their views are searched for known
+        secrets with the whole record.
+        """
+        return (
+            not self._patterns
+            and self.level is Level.STANDARD
+            and self._clean_hashes.issuperset(map(hash, texts))
+            and self._marks.keys().isdisjoint(texts)
+            and next(self._find_known("\n".join((*texts, *ids))), None) is None
+        )
 
     def check(
         self, text: str, place: str = "", own_words: frozenset[str] = frozenset(), *, joined_lines: bool = False
@@ -433,13 +461,13 @@ class Redactor:
     def _redact_node(self, value: Any, place: str, key: str | None, depth: int) -> Any:
         if isinstance(value, str):
             return self._redact_text(value, place, key)
-        if depth > _MAX_DEPTH:
+        if depth > MAX_DEPTH:
             return None
         if isinstance(value, dict):
             redacted: dict[str, Any] = {}
             for name, item in quote_secret_numbers(value).items():
                 redacted_name = name if name in self._fixed.keys else self.redact(str(name), place)
-                if type(item) in _WITHOUT_TEXT and depth < _MAX_DEPTH:
+                if type(item) in WITHOUT_TEXT and depth < MAX_DEPTH:
                     redacted[redacted_name] = item
                 else:
                     redacted[redacted_name] = self._redact_node(
@@ -449,32 +477,6 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self._redact_node(item, place, key, depth + 1) for item in value]
         return value
-
-
-_WITHOUT_TEXT = frozenset((int, float, bool, type(None)))
-_MAX_CACHED_KEYS = 64
-
-
-@lru_cache(maxsize=4096)
-def _may_have_secret_number(names: tuple[str, ...]) -> bool:
-    """Whether an object with these keys may contain a number that is a password. Most cannot."""
-    is_naming = not NAME_KEYS.isdisjoint(names) and not VALUE_KEYS.isdisjoint(names)
-    return is_naming or any(can_be_number(str(name)) for name in names)
-
-
-def quote_secret_numbers(value: dict[str, Any]) -> dict[str, Any]:
-    """An object whose numbers are texts if they are passwords by their name, or by another field that names them."""
-    if len(value) <= _MAX_CACHED_KEYS and not _may_have_secret_number(tuple(value)):
-        return value
-    numbers = {name for name, item in value.items() if type(item) in {int, float} and len(str(item)) >= 4}  # noqa: PLR2004 - shorter ones are counts
-    if not numbers:
-        return value
-    is_named = not numbers.isdisjoint(VALUE_KEYS) and any(
-        name in NAME_KEYS and isinstance(item, str) and is_secret_name(item) and can_be_number(item)
-        for name, item in value.items()
-    )
-    secret = {name for name in numbers if can_be_number(str(name)) or (is_named and name in VALUE_KEYS)}
-    return {name: str(item) if name in secret else item for name, item in value.items()} if secret else value
 
 
 def _surrounding_word(text: str, start: int, end: int) -> str:

@@ -27,9 +27,10 @@ from threadline.redact.records import (
     join_seams,
     list_leaves,
     positions_in_group,
+    quote_secret_numbers,
     replace_pieces,
 )
-from threadline.redact.redactor import Finding, Redactor, find_strictly, quote_secret_numbers
+from threadline.redact.redactor import Finding, Redactor, find_strictly
 from threadline.redact.rules import provenance
 from threadline.redact.rules.assignments import is_credible
 from threadline.redact.rules.formats import Span
@@ -565,14 +566,28 @@ class SessionRedactor:
                 group.append(_Redacted(self.redactor.redact(record, place), place, None))
                 size += len(record)
             else:
-                redacted = self.redactor.redact_record(record, place)
-                texts = RecordTexts(redacted, self._fixed)
+                redacted, texts = self._redact_one_by_one(record, place)
                 group.append(_Redacted(redacted, place, texts))
                 size += len(texts.text)
             if size > _GROUP_SIZE:
                 yield from self._redact_group(group)
                 group, size = [], 0
         yield from self._redact_group(group)
+
+    def _redact_one_by_one(self, record: Any, place: str) -> tuple[Any, RecordTexts]:
+        """A copy of a record whose texts are redacted one by one, and its texts.
+
+        Most records have something to redact only in their own fields, such as `cwd`.
+        """
+        texts = RecordTexts(record, self._fixed)
+        is_unchanged = texts.is_regular and not texts.has_secret_key
+        if is_unchanged and self.redactor.is_unchanged(texts.inner_texts, texts.ids):
+            redacted = self.redactor.redact_own_fields(record, place)
+            if redacted == record:
+                return redacted, texts
+        else:
+            redacted = self.redactor.redact_record(record, place)
+        return redacted, RecordTexts(redacted, self._fixed)
 
     def _redact_group(self, group: list[_Redacted]) -> Iterator[tuple[Any, bool]]:
         """Replace what the joined texts of redacted records still contain. Nearly none contain anything."""
