@@ -64,6 +64,13 @@ class KnownSecrets:
     def __contains__(self, secret: str) -> bool:
         return secret in self._secrets
 
+    def may_occur_in(self, text: str) -> bool:
+        """Whether a secret or a word may be in an ASCII text. Nearly no id contains one, and this is quickly seen."""
+        lowered = text.lower()
+        if any(word in lowered for word in self._words) or next(self.secrets_in(text), None) is not None:
+            return True
+        return bool(self._bare) and next(self.broken_secrets_in(text), None) is not None
+
     def secrets_in(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Find secrets in a text, as (start, end, secret)."""
         if len(self._secrets) <= _MAX_LINEAR_SEARCH:

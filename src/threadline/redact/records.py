@@ -7,14 +7,15 @@ joined text finds it, and `JoinedTexts.pieces` says which part of which field it
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise, zip_longest
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from threadline.redact.rules.heuristics import word_set
+from threadline.redact.rules.assignments import can_be_number
+from threadline.redact.rules.heuristics import is_secret_name, word_set
 from threadline.redact.rules.patterns import compile_lazily
 
 MAX_DEPTH = 300
@@ -131,35 +132,43 @@ class RecordTexts:
     The text does not show what the names of fields make secret. `has_secret_key` says that there is such a name, and
     `is_telling` also that a field may name the value in another field.
 
+    `inner_texts` are all but the values of the record's own fields, and `ids` are ids and times, which are in no text.
+    If a record `is_regular`, it contains only JSON, is not too deep, and has no number that is a password.
+
     A search notes in `clean_texts` the texts in which it found nothing, in `is_clean` that it found nothing at all, and
     in `viewed_places` where something is encoded.
     """
 
     __slots__ = (
         "_fixed",
-        "_is_harmless_key",
+        "_names",
         "_own",
         "clean_texts",
         "has_secret_key",
+        "ids",
+        "inner_texts",
         "is_clean",
+        "is_regular",
         "is_telling",
         "text",
         "texts",
         "viewed_places",
     )
 
-    def __init__(self, record: Any, fixed: FormatWords, is_harmless_key: Callable[[str], bool]) -> None:
+    def __init__(self, record: Any, fixed: FormatWords) -> None:
         self.is_telling = self.has_secret_key = self.is_clean = False
+        self.is_regular = type(record) is dict
+        self.ids: list[str] = []
         self.viewed_places: list[tuple[int, int]] = []
         self.clean_texts: list[str] = []
         self.texts: list[str] = []
         self._own: list[str] = []
+        self._names: list[str] = []
         self._fixed = fixed
-        self._is_harmless_key = is_harmless_key
         fields = record.items() if isinstance(record, dict) else [("content", record)]
         for key, value in fields:
             if type(value) is str and key not in _TEXT_FIELDS:
-                if value and not (key in ID_FIELDS and ID_VALUE.fullmatch(value)) and not fixed.is_fixed(key, value):
+                if self._is_text(value, key):
                     self._own.append(value)
             else:
                 self._collect(value, key)
@@ -168,6 +177,7 @@ class RecordTexts:
         texts = list(dict.fromkeys(self.texts))
         own = OWN_SEPARATOR.join(dict.fromkeys(self._own))
         self.text = "\n".join([*texts, "", own, "", *_seam_texts(texts), *_flat_texts(texts)])
+        self.inner_texts = [*texts, *self._names]
         self.texts = [*texts, *self._own]
 
     def plain_texts(self) -> list[str]:
@@ -181,31 +191,62 @@ class RecordTexts:
     def _collect(self, node: Any, key: str, depth: int = 0) -> None:
         """Collect the texts below a value."""
         if type(node) is str:
-            if node and not (key in ID_FIELDS and ID_VALUE.fullmatch(node)) and not self._fixed.is_fixed(key, node):
+            if self._is_text(node, key):
                 self.texts.append(node)
         elif type(node) is dict and depth < MAX_DEPTH:
             self._note_keys(node)
             for name, inner in node.items():
-                if type(inner) in _WITH_TEXT:
+                if type(inner) not in WITHOUT_TEXT:
                     self._collect(inner, name, depth + 1)
         elif type(node) is list and depth < MAX_DEPTH:
-            if key == "lines":  # of a patch
-                self.texts += [line[1:] for line in node if type(line) is str]
-            for inner in node:
-                if type(inner) in _WITH_TEXT:
-                    self._collect(inner, key, depth + 1)
+            self._collect_items(node, key, depth)
+        elif type(node) not in WITHOUT_TEXT:
+            self.is_regular = False
+
+    def _collect_items(self, node: list[Any], key: str, depth: int) -> None:
+        if key == "lines":  # of a patch
+            self.texts += [line[1:] for line in node if type(line) is str]
+        for inner in node:
+            if type(inner) not in WITHOUT_TEXT:
+                self._collect(inner, key, depth + 1)
+
+    def _is_text(self, value: str, key: str) -> bool:
+        """Whether a value is neither empty nor an id, which is noted, nor a fixed word."""
+        if not value or self._fixed.is_fixed(key, value):
+            return False
+        if key in ID_FIELDS and ID_VALUE.fullmatch(value):
+            self.ids.append(value)
+            return False
+        return True
 
     def _note_keys(self, node: dict[str, Any]) -> None:
-        others = node.keys() - self._fixed.keys
-        if others:
-            self._own += [name for name in node if name in others]
-        if not all(map(self._is_harmless_key, node)):
+        describe = _describe_keys if len(node) <= _MAX_CACHED_KEYS else _describe_keys.__wrapped__
+        others, has_secret_key, is_telling = describe(tuple(node), self._fixed.keys)
+        self._own += others
+        self._names += others
+        if quote_secret_numbers(node) is not node:
+            self.is_regular = False
+        if has_secret_key:
             self.has_secret_key = self.is_telling = True
-        elif not VALUE_KEYS.isdisjoint(node):
+        elif is_telling:
             self.is_telling = True
 
 
-_WITH_TEXT = (str, dict, list)
+_MAX_CACHED_KEYS = 64
+
+
+@lru_cache(maxsize=4096)
+def _describe_keys(names: tuple[str, ...], fixed: frozenset[str]) -> tuple[tuple[str, ...], bool, bool]:
+    """The keys of an object that are texts, whether one denotes a secret, and whether one may contain a named value.
+
+    Most objects have the same keys as others.
+    """
+    others = tuple(name for name in names if name not in fixed)
+    return others, any(map(is_secret_name, names)), not VALUE_KEYS.isdisjoint(names)
+
+
+WITHOUT_TEXT = frozenset((int, float, bool, type(None)))
+"""Types of JSON values that contain no text."""
 OWN_SEPARATOR = '", "'
 """Between texts that have nothing to do with each other: a secret does not continue after it."""
 NAME_KEYS = word_set(
@@ -220,6 +261,28 @@ VALUE_KEYS = word_set(
     " plaintext stringValue"
 )
 """Fields that contain a value which another field of the same object may name."""
+
+
+@lru_cache(maxsize=4096)
+def _may_have_secret_number(names: tuple[str, ...]) -> bool:
+    """Whether an object with these keys may contain a number that is a password. Most cannot."""
+    is_naming = not NAME_KEYS.isdisjoint(names) and not VALUE_KEYS.isdisjoint(names)
+    return is_naming or any(can_be_number(str(name)) for name in names)
+
+
+def quote_secret_numbers(value: dict[str, Any]) -> dict[str, Any]:
+    """An object whose numbers are texts if they are passwords by their name, or by another field that names them."""
+    if len(value) <= _MAX_CACHED_KEYS and not _may_have_secret_number(tuple(value)):
+        return value
+    numbers = {name for name, item in value.items() if type(item) in {int, float} and len(str(item)) >= 4}  # noqa: PLR2004 - shorter ones are counts
+    if not numbers:
+        return value
+    is_named = not numbers.isdisjoint(VALUE_KEYS) and any(
+        name in NAME_KEYS and isinstance(item, str) and is_secret_name(item) and can_be_number(item)
+        for name, item in value.items()
+    )
+    secret = {name for name in numbers if can_be_number(str(name)) or (is_named and name in VALUE_KEYS)}
+    return {name: str(item) if name in secret else item for name, item in value.items()} if secret else value
 
 
 def _seam_texts(texts: list[str]) -> Iterator[str]:

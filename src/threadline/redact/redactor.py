@@ -13,14 +13,15 @@ from threadline.redact.known_secrets import KnownSecrets, Placeholders, placehol
 from threadline.redact.records import (
     ID_FIELDS,
     ID_VALUE,
-    NAME_KEYS,
-    VALUE_KEYS,
+    MAX_DEPTH,
+    WITHOUT_TEXT,
     FormatWords,
     join_group,
     positions_in_group,
+    quote_secret_numbers,
 )
 from threadline.redact.rules import heuristics
-from threadline.redact.rules.assignments import can_be_number, is_credible
+from threadline.redact.rules.assignments import is_credible
 from threadline.redact.rules.entropy import find_random_values
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import is_distinctive, is_secret_name, kind_of
@@ -36,7 +37,6 @@ _MAX_ROUNDS = 5
 _LONG_TEXT = 128 * 1024
 _REACH = 8 * 1024
 """How far a replacement may change what is found in a long text, as in `scanner`."""
-_MAX_DEPTH = 300
 _CACHED_LENGTH = 256
 _OVERLAP = 200
 _MIN_NAME = 3
@@ -176,7 +176,9 @@ class Redactor:
             at for span in self._find_by_rules(joined, views) for at in positions_in_group(starts, span.start, span.end)
         }
         self.note_plain(text for at, text in enumerate(unsearched) if at not in with_views)
-        self.note_clean(text for at, text in enumerate(unsearched) if at not in touched)
+        untouched = [text for at, text in enumerate(unsearched) if at not in touched]
+        self.note_clean(untouched)
+        self.note_clean_views(untouched)
 
     def _find_by_rules(self, text: str, views: list[TextView]) -> list[Span]:
         spans = find_spans(text, views)
@@ -231,6 +233,33 @@ class Redactor:
             return self._redact_node(record, place, None, 0)
         finally:
             self._is_in_record = False
+
+    def redact_own_fields(self, record: dict[str, Any], place: str = "") -> dict[str, Any]:
+        """The same for a record that has something to redact only in its own fields; see `is_unchanged`."""
+        self._is_in_record = True
+        try:
+            redacted: dict[str, Any] = {}
+            for name, item in record.items():
+                redacted_name = name if name in self._fixed.keys else self.redact(name, place)
+                item_place = f"{place}.{redacted_name}" if place else place
+                redacted[redacted_name] = self._redact_text(item, item_place, name) if type(item) is str else item
+            return redacted
+        finally:
+            self._is_in_record = False
+
+    def is_unchanged(self, texts: list[str], ids: list[str]) -> bool:
+        """Whether redacting these texts of a record one by one would change none of them.
+
+        The texts were learned, and none is a secret by the name of its field. Their views are searched for known
+        secrets with the whole record.
+        """
+        return (
+            not self._patterns
+            and self.level is Level.STANDARD
+            and self._clean_hashes.issuperset(map(hash, texts))
+            and self._marks.keys().isdisjoint(texts)
+            and next(self._find_known("\n".join((*texts, *ids))), None) is None
+        )
 
     def check(
         self, text: str, place: str = "", own_words: frozenset[str] = frozenset(), *, joined_lines: bool = False
@@ -424,39 +453,30 @@ class Redactor:
             return placeholder
         if key in ID_FIELDS and self.level is Level.STANDARD and ID_VALUE.fullmatch(text):
             # No rule finds anything in ids and times, and nearly all of them are different.
+            if not self._patterns and not self._known.may_occur_in(text):
+                return text
             return text if next(self._find_known(text), None) is None else self.redact(text, place)
         return self.redact(text, place)
 
     def _redact_node(self, value: Any, place: str, key: str | None, depth: int) -> Any:
         if isinstance(value, str):
             return self._redact_text(value, place, key)
-        if depth > _MAX_DEPTH:
+        if depth > MAX_DEPTH:
             return None
         if isinstance(value, dict):
-            value = quote_secret_numbers(value)
             redacted: dict[str, Any] = {}
-            for name, item in value.items():
+            for name, item in quote_secret_numbers(value).items():
                 redacted_name = name if name in self._fixed.keys else self.redact(str(name), place)
-                redacted[redacted_name] = self._redact_node(
-                    item, f"{place}.{redacted_name}" if place else place, str(name), depth + 1
-                )
+                if type(item) in WITHOUT_TEXT and depth < MAX_DEPTH:
+                    redacted[redacted_name] = item
+                else:
+                    redacted[redacted_name] = self._redact_node(
+                        item, f"{place}.{redacted_name}" if place else place, str(name), depth + 1
+                    )
             return redacted
         if isinstance(value, list | tuple):
             return [self._redact_node(item, place, key, depth + 1) for item in value]
         return value
-
-
-def quote_secret_numbers(value: dict[str, Any]) -> dict[str, Any]:
-    """An object whose numbers are texts if they are passwords by their name, or by another field that names them."""
-    numbers = {name for name, item in value.items() if type(item) in {int, float} and len(str(item)) >= 4}  # noqa: PLR2004 - shorter ones are counts
-    if not numbers:
-        return value
-    is_named = not numbers.isdisjoint(VALUE_KEYS) and any(
-        name in NAME_KEYS and isinstance(item, str) and is_secret_name(item) and can_be_number(item)
-        for name, item in value.items()
-    )
-    secret = {name for name in numbers if can_be_number(str(name)) or (is_named and name in VALUE_KEYS)}
-    return {name: str(item) if name in secret else item for name, item in value.items()} if secret else value
 
 
 def _surrounding_word(text: str, start: int, end: int) -> str:

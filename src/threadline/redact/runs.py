@@ -15,7 +15,7 @@ from threadline.redact.rules.entropy import find_random_hex, find_random_value, 
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import is_secret_name, services_in_name, split_name, word_set
 from threadline.redact.rules.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder, Remembered
-from threadline.redact.rules.patterns import compile_lazily, find_runs
+from threadline.redact.rules.patterns import compile_lazily
 from threadline.redact.rules.tokens import (
     CONTINUATIONS,
     ESCAPE_SIGNS,
@@ -67,6 +67,7 @@ _MAX_CACHED_RUN = 128
 # Words that are joined to a run are remembered with it if they are short, as in `https://…` and `"$HOME/…`.
 _MAX_JOINED = 8
 _WORD_BOUNDARY = compile_lazily(rb"[^\w.~:|$!/+-]")
+_SHORTEST_RUN = b"A" * MIN_RUN
 
 
 def find_in_runs(view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncoded | None) -> Iterator[Span]:
@@ -76,8 +77,11 @@ def find_in_runs(view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncod
     match_harmless = _HARMLESS_RUN.match
     ids: set[bytes] = set()
     id_name_ends, special_before, special_after = _ID_NAME_ENDS, _SPECIAL_BEFORE, _SPECIAL_AFTER
-    done = 0
-    for start, end in find_runs(view.translate(WORD_TABLE), MIN_RUN):
+    done = end = 0
+    # This does the same as `find_runs`. Calling that would take a tenth of the time of the whole search.
+    find = (view.translate(WORD_TABLE) + b" ").find
+    while (start := find(_SHORTEST_RUN, end)) >= 0:
+        end = find(b" ", start + MIN_RUN)
         if end <= done:
             continue
         run = view[start:end]
@@ -139,7 +143,7 @@ class _RunFinder:
         view = self._view
         if start and view[start - 1] in ESCAPE_SIGNS:
             start = skip_escape(view, start)
-        span = self._find_broken(start, end)
+        span = self._broken.find_at_run(start, end)
         if span is not None:
             return span
         run = view[start:end]
@@ -156,13 +160,6 @@ class _RunFinder:
         if span is None and _HARMLESS_RUN.match(run) is None:
             self._remember(run, traits)
         return span
-
-    def _find_broken(self, start: int, end: int) -> Span | None:
-        """The credential of which a run is a piece."""
-        view = self._view
-        if MAY_CONTINUE[view[end : end + 3]] or MAY_HAVE_STARTED[view[start - 3 : start]]:
-            return self._broken.find_at_run(start, end)
-        return None
 
     def _find_in_joined(self, start: int, end: int) -> Span | None:
         """The credential at a run that is joined to the words before it, such as the rest of a URL."""
@@ -189,7 +186,7 @@ class _RunFinder:
     def _find_at_hex(self, start: int, end: int) -> Span | None:
         """The credential of which a run of hex is a piece, that it is by the words before it, or that it encodes."""
         view = self._view
-        span = self._find_broken(start, end)
+        span = self._broken.find_at_run(start, end)
         if span is None and can_be_assigned(view, start, end):
             span = (
                 find_assigned_run(view, start, end)

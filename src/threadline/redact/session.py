@@ -27,9 +27,10 @@ from threadline.redact.records import (
     join_seams,
     list_leaves,
     positions_in_group,
+    quote_secret_numbers,
     replace_pieces,
 )
-from threadline.redact.redactor import Finding, Redactor, find_strictly, quote_secret_numbers
+from threadline.redact.redactor import Finding, Redactor, find_strictly
 from threadline.redact.rules import provenance
 from threadline.redact.rules.assignments import is_credible
 from threadline.redact.rules.formats import Span
@@ -96,7 +97,7 @@ class RecordScanner:
         group: list[tuple[_Record, RecordTexts]] = []
         size = 0
         for record in records:
-            texts = RecordTexts(value_of(record), self._fixed, is_harmless_key)
+            texts = RecordTexts(value_of(record), self._fixed)
             group.append((record, texts))
             size += len(texts.text)
             if size > _GROUP_SIZE:
@@ -214,12 +215,6 @@ def _pieces_across(joined: JoinedTexts, spans: list[Span], min_pieces: int = 2) 
                 is_part = len(pieces) > 1 or span.local_only
                 part = Span(piece.start, piece.end, span.kind, local_only=is_part, value=value)
                 yield Match(piece.leaf, part, is_local=True)
-
-
-@lru_cache(maxsize=4096)
-def is_harmless_key(key: str) -> bool:
-    """Whether the name of a field does not make its value a secret."""
-    return not is_secret_name(key)
 
 
 _TEXT_KEYS = frozenset(("content", "data", "text", "body"))
@@ -571,14 +566,28 @@ class SessionRedactor:
                 group.append(_Redacted(self.redactor.redact(record, place), place, None))
                 size += len(record)
             else:
-                redacted = self.redactor.redact_record(record, place)
-                texts = RecordTexts(redacted, self._fixed, is_harmless_key)
+                redacted, texts = self._redact_one_by_one(record, place)
                 group.append(_Redacted(redacted, place, texts))
                 size += len(texts.text)
             if size > _GROUP_SIZE:
                 yield from self._redact_group(group)
                 group, size = [], 0
         yield from self._redact_group(group)
+
+    def _redact_one_by_one(self, record: Any, place: str) -> tuple[Any, RecordTexts]:
+        """A copy of a record whose texts are redacted one by one, and its texts.
+
+        Most records have something to redact only in their own fields, such as `cwd`.
+        """
+        texts = RecordTexts(record, self._fixed)
+        is_unchanged = texts.is_regular and not texts.has_secret_key
+        if is_unchanged and self.redactor.is_unchanged(texts.inner_texts, texts.ids):
+            redacted = self.redactor.redact_own_fields(record, place)
+            if redacted == record:
+                return redacted, texts
+        else:
+            redacted = self.redactor.redact_record(record, place)
+        return redacted, RecordTexts(redacted, self._fixed)
 
     def _redact_group(self, group: list[_Redacted]) -> Iterator[tuple[Any, bool]]:
         """Replace what the joined texts of redacted records still contain. Nearly none contain anything."""
@@ -608,7 +617,7 @@ class SessionRedactor:
         group: list[tuple[Any, RecordTexts]] = []
         size = 0
         for record in records:
-            group.append((record, RecordTexts(record, self._fixed, is_harmless_key)))
+            group.append((record, RecordTexts(record, self._fixed)))
             size += len(group[-1][1].text)
             if size > _GROUP_SIZE:
                 yield from self._list_suspects(group)

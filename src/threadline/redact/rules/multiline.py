@@ -318,10 +318,7 @@ class BrokenTokenFinder:
         self._done = 0
 
     def find_at_run(self, start: int, end: int) -> Span | None:
-        """The credential that a long run is a piece of, if a line end has broken it.
-
-        Call this only if the run may continue after its end or may have started before it.
-        """
+        """The credential that a long run is a piece of, if a line end has broken it."""
         view = self._view
         if start < self._done:
             return None
