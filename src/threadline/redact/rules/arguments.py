@@ -364,8 +364,8 @@ _RARE_FORMS = tuple(
         # The key of a second factor, in groups of four.
         (
             (b"setup key", b"totp", b"authenticator", b"manual entry"),
-            rb"(?:setup key|totp|authenticator|manual entry)[^\n]{0,60}?"
-            rb"[ \t:`\"']((?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})(?![\w-])",
+            rb"(?:setup key|totp|authenticator|manual entry)[^\n]{0,60}?[ \t:`\"']"
+            + rb"((?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})(?![\w-])",
             "password",
         ),
         (
