@@ -6,6 +6,8 @@ They were written before the rules were read. Those that no rule finds are liste
 from __future__ import annotations
 
 SENTENCES = (
+    ("change the admin password from admin123 to {}", "password"),
+    ("::add-mask::{}", "password"),
     ("login ann@x.example / {} on staging", "password"),
     ("数据库密码:{}", "password"),
     ("Пароль: {}", "password"),

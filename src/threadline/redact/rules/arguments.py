@@ -364,8 +364,10 @@ _RARE_FORMS = tuple(
         # The key of a second factor, in groups of four.
         (
             (b"setup key", b"totp", b"authenticator", b"manual entry"),
-            rb"(?:setup key|totp|authenticator|manual entry)[^\n]{0,60}?[ \t:`\"']"
-            + rb"((?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})(?![\w-])",
+            (
+                rb"(?:setup key|totp|authenticator|manual entry)[^\n]{0,60}?[ \t:`\"']"
+                rb"((?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})(?![\w-])"
+            ),
             "password",
         ),
         (
@@ -375,6 +377,8 @@ _RARE_FORMS = tuple(
         ),
         ((b"qpdf ",), rb"qpdf [^\n|;]{0,200}?--encrypt " + _WORD, "password"),
         ((b"qpdf ",), rb"qpdf [^\n|;]{0,200}?--encrypt \S{1,128} " + _WORD, "password"),
+        ((b"add-mask::",), rb"::add-mask::" + _WORD, "password"),
+        ((b"password from ",), rb"password from \S{1,128} to `?" + _WORD, "word"),
         ((b"set password from ",), rb"set password from \S{1,128} to " + _QUOTED, "password"),
         ((b" on >",), rb"user [\w.@-]{1,64} (?:[\w+@~*&-]{1,40} ){0,4}?on >([^\s\"'\\]{4,128})", "password"),
         ((b"@http://", b"@https://"), rb"(?<![\w/:.-])[\w.-]{1,64}:([^\s:@/\"'\\]{4,128})@https?://", "password"),
