@@ -6,6 +6,9 @@ They were written before the rules were read. Those that no rule finds are liste
 from __future__ import annotations
 
 SENTENCES = (
+    ("change the admin password from admin123 to {}", "password"),
+    ("::add-mask::{}", "password"),
+    ("login ann@x.example / {} on staging", "password"),
     ("数据库密码:{}", "password"),
     ("Пароль: {}", "password"),
     ("Das Kennwort lautet {}", "password"),
@@ -49,6 +52,11 @@ SENTENCES = (
 )
 """What people write, as (text, value)."""
 COMMANDS = (
+    ("doctl -t {} compute droplet list", "hex 64"),
+    ("x11vnc -display :0 -passwd {}", "alphanumeric 10"),
+    ("oathtool --totp -b {}", "base32 32"),
+    ("printf '%s\\n%s\\n' '{}' '{}' | passwd ops", "password"),
+    ('store.setPassword("{}");', "signs"),
     ("aws ssm put-parameter --name /app/db --type SecureString --value {}", "alphanumeric 14"),
     ("aws ssm put-parameter --value {} --name /app/db --type SecureString", "alphanumeric 14"),
     ("az keyvault secret set --vault-name v -n n --value {}", "alphanumeric 14"),
@@ -418,6 +426,10 @@ FILES = (
 )
 """Files, as (path, content, value)."""
 OUTPUTS = (
+    ("doppler secrets", "│ NAME    │ VALUE │\n├─────────┼───────┤\n│ DB_PART │ {} │\n", "alphanumeric 20"),
+    ("railway variables --kv", "APP_NAME=web\nSIGNER={}\n", "alphanumeric 26"),
+    ("env | grep -i secret", "MY_SECRET_THING={}\n", "alphanumeric 14"),
+    ("ansible-vault view vault.yml", "vault_db: Marble@{}\n", "alphanumeric 14"),
     ("sops -d app.yaml", "db: {}\n", "alphanumeric 14"),
     ("vault read -format=json kv/app", '{"request_id": "1", "data": {"value": "{}"}}', "alphanumeric 14"),
     ("grep -oP 'password=\\K.*' app.conf", "{}", "alphanumeric 14"),

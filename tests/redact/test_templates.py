@@ -122,3 +122,27 @@ def test_keeps_what_only_resembles_a_stored_secret(text: str) -> None:
     redactor = SessionRedactor()
     redactor.learn_all([record])
     assert redactor.redact(record) == record
+
+
+@for_each("text", ("The TOTP setup key is {} - add it", "Authenticator key: `{}`"))
+def test_redacts_keys_of_second_factors(text: str) -> None:
+    """A key in groups of four characters is removed."""
+    random = seeded(len(text))
+    secret = " ".join(letters(random, 4, "abcdefghijklmnopqrstuvwxyz234567") for _ in range(8))
+    redacted = Redactor().redact(text.replace("{}", secret))
+    assert redacted == text.replace("{}", "<secret-1>")
+
+
+@for_each(
+    "text",
+    (
+        "the totp code that they send with this mail",
+        "login / logout / register1",
+        "cat /etc/passwd | grep x",
+        'user.setPassword("Enter your password");',
+        "SERVER_AUTH = '1.3.6.1.5.5.7.3.1'",
+    ),
+)
+def test_keeps_what_only_resembles_a_login(text: str) -> None:
+    """Sentences, routes, labels and object identifiers stay."""
+    assert Redactor().redact(text) == text

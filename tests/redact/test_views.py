@@ -247,6 +247,24 @@ def test_redacts_encoded_private_keys(form: str, label: str) -> None:
     assert redactor.check(redacted) == []
 
 
+@for_each("after", ["type", "/srv/app", "project/main", "user"])
+def test_keeps_lines_after_encoded_keys(after: str) -> None:
+    """A line of letters and slashes after an encoded key is not a part of it."""
+    body = private_key(seeded(9), lines=6)
+    key = base64.b64encode((body + "\n" * (3 - len(body) % 3)).encode()).decode()
+    assert not key.endswith("=")
+    assert Redactor().redact(f"{key}\n{after}\nend") == f"<secret-1>\n{after}\nend"
+
+
+def test_redacts_static_keys_of_openvpn() -> None:
+    """A static key is hex between its own marks."""
+    random = seeded(3)
+    lines = [f"{random.getrandbits(128):032x}" for _ in range(16)]
+    mark = "-----{} OpenVPN Static key V1-----"
+    redacted = Redactor().redact("\n".join(["#", mark.format("BEGIN"), *lines, mark.format("END"), "x"]))
+    assert redacted == "#\n<secret-1>\nx"
+
+
 def test_redacts_hex_before_another_word() -> None:
     """A line after hex that is not hex is not part of it."""
     for following in ("VGhpcyBpcyBub3QgaGV4", "nothing-of-it", "zz" * 30):

@@ -326,7 +326,16 @@ def _continues(pieces: list[str], piece: str, length: int) -> bool:
     """Whether a line continues the encoded lines: it is as long as they are, or it completes the last group."""
     if len(piece) >= length or piece.endswith("="):
         return True
-    return not piece.isalpha() or (sum(map(len, pieces)) + len(piece)) % 4 == 0
+    before = sum(map(len, pieces))
+    if before % 4 == 0 and _BASE64_TEXT.match(pieces[0]) and not _encodes_text(piece):
+        return False  # the text is complete, and this is another line
+    return not piece.isalpha() or (before + len(piece)) % 4 == 0
+
+
+def _encodes_text(digits: str) -> bool:
+    """Whether few of the bytes have the highest bit."""
+    data = a2b_base64(digits[: len(digits) & ~3].translate(_TO_STANDARD))
+    return sum(byte > 127 for byte in data) * 4 <= len(data)  # noqa: PLR2004 - the last byte of ASCII
 
 
 def _decode_hex(digits: str) -> str | None:

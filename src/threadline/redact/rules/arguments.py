@@ -354,8 +354,31 @@ _RARE_FORMS = tuple(
             rb"--pass(?:word|phrase)-(?:command|file)[= ]\\*[\"'<(]{0,3}echo (?:-n )?" + _WORD,
             "password",
         ),
+        ((b"doctl ",), rb"doctl (?:\S{1,60} ){0,4}?-t[ =]" + _WORD, "password"),
+        ((b"x11vnc ",), rb"x11vnc [^\n|;]{0,200}?-passwd " + _WORD, "password"),
+        (
+            (b"oathtool ",),
+            rb"oathtool(?:[ \t]+-[^\s|;]+){1,8}[ \t]+\\*[\"']?([a-z2-7]{16,128}=*|[0-9a-f]{20,128})(?![\w-])",
+            "password",
+        ),
+        # The key of a second factor, in groups of four.
+        (
+            (b"setup key", b"totp", b"authenticator", b"manual entry"),
+            (
+                rb"(?:setup key|totp|authenticator|manual entry)[^\n]{0,60}?[ \t:`\"']"
+                rb"((?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})(?![\w-])"
+            ),
+            "password",
+        ),
+        (
+            (b"login ", b"login: "),
+            rb"login(?: as| with|:)?[ \t]+`?[\w.+-]{1,64}(?:@[\w.-]{1,100})?`?[ \t]+/[ \t]+`?([^\s`\"'\\]{6,128})",
+            "word",
+        ),
         ((b"qpdf ",), rb"qpdf [^\n|;]{0,200}?--encrypt " + _WORD, "password"),
         ((b"qpdf ",), rb"qpdf [^\n|;]{0,200}?--encrypt \S{1,128} " + _WORD, "password"),
+        ((b"add-mask::",), rb"::add-mask::" + _WORD, "password"),
+        ((b"password from ",), rb"password from \S{1,128} to `?" + _WORD, "word"),
         ((b"set password from ",), rb"set password from \S{1,128} to " + _QUOTED, "password"),
         ((b" on >",), rb"user [\w.@-]{1,64} (?:[\w+@~*&-]{1,40} ){0,4}?on >([^\s\"'\\]{4,128})", "password"),
         ((b"@http://", b"@https://"), rb"(?<![\w/:.-])[\w.-]{1,64}:([^\s:@/\"'\\]{4,128})@https?://", "password"),
@@ -398,7 +421,8 @@ _SETTER = compile_lazily(
 )
 # Programs that read a password from their input, in addition to those that a rare word announces.
 _READERS = (
-    rb"\|[ \t]*(?:sudo[ \t]+)?(secret-tool store|(?:go)?pass (?:insert|add)|op signin|bw (?:login|unlock)|realm join)\b"
+    rb"\|[ \t]*(?:sudo[ \t]+)?(secret-tool store|(?:go)?pass (?:insert|add)|op signin|bw (?:login|unlock)"
+    rb"|realm join|passwd)\b"
 )
 _READERS_GATE = gate(rb"(?i)" + _READERS)
 _READER = compile_lazily(_READERS)
@@ -413,7 +437,10 @@ def _find_rare_forms(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Sp
             if name == "pin":
                 yield Span(start, end, "password", local_only=True)
                 continue
-            span = literal_span(name, start, value) if name == "password" else word_span(name, start, value)
+            if name == "word":
+                span = word_span("password", start, value)
+            else:
+                span = literal_span(name, start, value) if name == "password" else word_span(name, start, value)
             if span is not None:
                 yield span
     for match in _SETTER.finditer(lower) if marks.may_contain(_SETTER_GATE, _SETTERS, lower) else ():

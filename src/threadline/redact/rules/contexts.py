@@ -368,6 +368,8 @@ def _find_in_call(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
     if match is None:
         return None
     strings = list(_STRING.finditer(view, match.start(1), match.end(1)))[:4]
+    if len(strings) == 1 and mention.name.rpartition(".")[2][:3].lower() == "set":
+        return literal_span(mention.name, strings[0].start(2), strings[0][2])
     for text in reversed(strings):
         span = word_span(mention.name, text.start(2), text[2]) if b" " not in text[2] else None
         if span is not None:
@@ -386,8 +388,9 @@ def _view_group(view: bytes, match: re.Match[bytes], group: int) -> tuple[int, b
 # Command lines: the name is that of an option, a variable or a program that reads or stores a password.
 _ARGUMENT = rb"(?:(\\*[\"'])([^\r\n\"'\\]{4,256})(?:\\+[nr]){0,2}[^\r\n\"']{0,256}?\1|([^\s\"'`|;&<>\\]{4,256}))"
 _PIPED = compile_lazily(
-    rb"(?:\A|[\s;&(\"'`$])(?:echo|printf|print|write-output)[ \t]+(?:-[a-z]{1,3}[ \t]+|(?:\\*[\"'])?%s(?:\\+n)?(?:\\*"
-    rb"[\"'])?[ \t]+){0,3}" + (_ARGUMENT + rb"[ \t]*(\||>{1,2})[ \t]*([^|\r\n;]{0,240})\Z")
+    rb"(?:\A|[\s;&(\"'`$])(?:echo|printf|print|write-output)[ \t]+(?:-[a-z]{1,3}[ \t]+"
+    rb"|(?:\\*[\"'])?(?:%s(?:\\+n)?){1,3}(?:\\*[\"'])?[ \t]+){0,3}"
+    + (_ARGUMENT + rb"(?:[ \t]+[^\s|;&<>]{4,256})?[ \t]*(\||>{1,2})[ \t]*([^|\r\n;]{0,240})\Z")
 )
 _HERE_STRING = compile_lazily(rb"[^\r\n|;<]{0,200}<<<[ \t]*" + _ARGUMENT)
 _OPTION_VALUE = compile_lazily(

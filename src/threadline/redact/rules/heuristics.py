@@ -432,7 +432,7 @@ def can_be_key(value: str, *, quoted: bool) -> bool:
     # First because it is cheap: without a digit, only a random value can be a key.
     if not _has(value, str.isdigit) and entropy(value) <= _MIN_ENTROPY:
         return False
-    if is_example(value) or is_test_name(value):
+    if is_example(value) or is_test_name(value) or _OBJECT_ID.match(value):
         return False
     if not quoted and (_is_dotted_reference(value.lstrip("*&")) or _SNAKE_CASE.match(value)):
         return False
@@ -440,6 +440,9 @@ def can_be_key(value: str, *, quoted: bool) -> bool:
         # Only letters: random if upper and lower case are mixed as in no name.
         return quoted and len(value) >= 16 and entropy(value) > _MIN_ENTROPY and _is_mixed_case(value)  # noqa: PLR2004 - a short token
     return any(map(str.isdigit, value)) or entropy(value) > _MIN_ENTROPY
+
+
+_OBJECT_ID = compile_lazily(r"[0-9]{1,5}(?:\.[0-9]{1,6}){4,}\Z")
 
 
 def is_secret_of_words(name: str, value: str) -> bool:

@@ -155,7 +155,8 @@ _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
     ),
     "doppler": (
         _rule(r"secrets get .*--plain|configure get token", _V),
-        _rule(r"^(?:secrets|configs tokens)\b", _F, "token value computed raw"),
+        _rule(r"^secrets(?!.* --only-names)\b", _D, "value computed raw"),
+        _rule(r"^configs tokens\b", _F, "token"),
     ),
     "chamber": (_rule(r"read .*(?:-q|--quiet)", _V), _rule(r"^(?:read|export|env|history)\b", _D)),
     "infisical": (_rule(r"secrets get .*--plain|^token\b", _V), _rule(r"^(?:secrets|export)\b", _D)),
@@ -205,7 +206,10 @@ _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
     "pulumi": (_rule(r"--show-secrets|^config get", _D),),
     "stripe": (_rule(r"--print-secret", _V), _rule(r"^config\b", _F)),
     "netlify ntl": (_rule(r"env:get", _V),),
-    "vercel railway render": (_rule(r"^(?:env|variables|tokens?)\b", _F, "token"),),
+    "vercel railway render": (
+        _rule(r"^variables?(?!.*--set)\b", _D),
+        _rule(r"^(?:env|tokens?)\b", _F, "token"),
+    ),
     "fly flyctl": (_rule(r"auth token|tokens? create", _V),),
     "turso neonctl neon pscale databricks hf huggingface-cli upstash supabase convex cf ibmcloud": (
         _rule(r"tokens? create|auth token|auth tokens|oauth-token", _V),
@@ -330,7 +334,7 @@ def _analyze_pipeline(pipeline: list[SimpleCommand], secret_variables: set[str],
             continue
         _note_assignments(simple, secret_variables, depth)
         program = _program(simple)
-        source = _source_of(simple, program, secret_variables, depth)
+        source = _source_of(simple, program, secret_variables, depth) or _selected_variables(pipeline[:at], simple)
         has_secret = any(step.source or step.template for step in current)
         if program in {"grep", "egrep", "rg", "findstr", "select-string", "sed", "awk", "gawk"}:
             selects_secret = selects_secret or _names_secret(simple.arguments[1:])
@@ -349,6 +353,18 @@ def _analyze_pipeline(pipeline: list[SimpleCommand], secret_variables: set[str],
         if simple.is_redirected:
             current = [Step(is_silent=True)]
     return current
+
+
+# `env | grep -i secret` prints the variables that the pattern names.
+_ENVIRONMENT_PROGRAMS = word_set("env printenv set export declare")
+_LINE_SELECTORS = word_set("grep egrep rg findstr select-string")
+
+
+def _selected_variables(before: list[SimpleCommand], simple: SimpleCommand) -> Step | None:
+    is_selected = before and before[-1].arguments[1:] == [] and _program(before[-1]) in _ENVIRONMENT_PROGRAMS
+    if is_selected and _program(simple) in _LINE_SELECTORS and _names_secret(simple.arguments[1:]):
+        return Step(Source(_D))
+    return None
 
 
 def _program(simple: SimpleCommand) -> str:
@@ -823,7 +839,10 @@ def _find_named(lines: list[_Line], output: str, fields: frozenset[str], *, is_a
 def _is_private_value(value: str) -> bool:
     """Whether an unnamed value of a secret store may be a secret: not a number, host, path, date or ordinary word."""
     return not (
-        re.fullmatch(r"[0-9.,:TZ+-]{1,32}|[a-z]{1,11}|[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?|[\w.+-]+@[\w.-]+", value)
+        re.fullmatch(
+            r"[0-9.,:TZ+-]{1,32}|[a-z]{1,11}|[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+            value,
+        )
         or heuristics.is_path(value)
     )
 
