@@ -34,8 +34,11 @@ _S3_PROPERTIES = {
     "s3.region": (("AWS_REGION", "AWS_DEFAULT_REGION"), "region"),
 }
 _PROFILE_FILES = (("AWS_SHARED_CREDENTIALS_FILE", "credentials", ""), ("AWS_CONFIG_FILE", "config", "profile "))
-# A request may take long, if data arrives. A service that does not answer is given up after a while.
-_CLIENT_OPTIONS = {"connect_timeout": "10s", "read_timeout": "60s", "timeout": "1h"}
+# A request may take long, if data arrives. A service that does not answer is given up after a while, by pyiceberg too,
+# where it would be after 1 and 3 seconds.
+_CONNECT_SECONDS, _READ_SECONDS = 10, 60
+_CLIENT_OPTIONS = {"connect_timeout": f"{_CONNECT_SECONDS}s", "read_timeout": f"{_READ_SECONDS}s", "timeout": "1h"}
+_IO_TIMEOUTS = {"s3.connect-timeout": str(_CONNECT_SECONDS), "s3.request-timeout": str(_READ_SECONDS)}
 _RETRY_OPTIONS = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _CHUNK_BYTES = 1 << 20
 _MAX_REQUESTS = 8
@@ -118,7 +121,7 @@ class Bucket:
     @property
     def endpoint(self) -> str:
         """The URL of the service, if it is not the usual one."""
-        return self.io_properties().get(_ENDPOINT, "")
+        return self._properties().get(_ENDPOINT, "")
 
     def location(self, path: str) -> str:
         """The URI of an object."""
@@ -131,6 +134,10 @@ class Bucket:
 
     def io_properties(self) -> dict[str, str]:
         """How pyiceberg reaches the same storage."""
+        return {} if self.is_local else {**self._properties(), **_IO_TIMEOUTS}
+
+    def _properties(self) -> dict[str, str]:
+        """The settings of the service, named as pyiceberg names them."""
         if self.is_local:
             return {}
         values = {
@@ -241,7 +248,7 @@ class Bucket:
                     raise FileNotFoundError
                 self._store = stores.LocalStore(self.folder, mkdir=is_writer)
             else:
-                properties = self.io_properties()
+                properties = self._properties()
                 allow_http = self.endpoint.startswith("http://")
                 self._store = stores.S3Store.from_url(
                     self.uri,

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 import zstandard
@@ -119,6 +121,53 @@ def test_a_file_of_the_tables_that_is_missing(cli: CliRunner, lake: Bucket) -> N
     assert_refused(cli("lake", "usage", lake.uri), "A file of the tables is missing", sentence)
     assert cli("lake", "build", lake.uri, "--rebuild").code == 0
     assert cli("lake", "usage", lake.uri).code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of moto and boto
+def test_a_service_that_answers_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that takes five seconds for an answer is waited for: pyarrow alone gives up after three."""
+    write_session(tmp_path / "home", 1)
+    with loopback_s3(monkeypatch, "team-bucket"):
+        bucket = Bucket("s3://team-bucket/lake")
+        push(bucket, [tmp_path / "home"], 1)
+        build_lake(bucket, jobs=1)
+        with _slow_proxy(os.environ["AWS_ENDPOINT_URL"], seconds=5, of="/silver/sightings/data/") as address:
+            monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+            assert read_usage(Bucket(bucket.uri)).ledger.total.charges == 4
+
+
+@contextmanager
+def _slow_proxy(endpoint: str, *, seconds: float, of: str) -> Iterator[str]:
+    """A proxy on loopback that answers requests for some paths late."""
+
+    class Proxy(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _forward(self) -> None:
+            if of in self.path and self.command == "GET":
+                time.sleep(seconds)
+            with httpx.Client(base_url=endpoint) as client:
+                headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+                response = client.request(self.command, self.path, headers=headers)
+            self.send_response(response.status_code)
+            for name, value in response.headers.items():
+                if name.lower() not in {"connection", "transfer-encoding", "date", "server"}:
+                    self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(response.content)
+
+        do_GET = do_HEAD = _forward  # noqa: N815 - the names of the server's methods
+
+        def log_message(self, *_arguments: Any) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.slow

@@ -124,9 +124,8 @@ def _table_files(bucket: Bucket) -> dict[str, list[str]]:
 
 def _object_url(bucket: Bucket, path: str) -> str:
     """The URL of an object for ClickHouse, which does not know `AWS_ENDPOINT_URL`."""
-    endpoint = bucket.io_properties().get("s3.endpoint")
     location = bucket.location(path)
-    return f"{endpoint.rstrip('/')}/{location.removeprefix('s3://')}" if endpoint else location
+    return f"{bucket.endpoint.rstrip('/')}/{location.removeprefix('s3://')}" if bucket.endpoint else location
 
 
 def _insert(table: str, path: str, location: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ ACTIONS = {
     "sql": ("lake.queries:sql", "Query the tables with SQL."),
     "search": ("lake.queries:search", "Search the text of all sessions."),
     "teams": ("lake.queries:teams", "Show or set which team each person is in."),
-    "clickhouse": ("lake.clickhouse:clickhouse", "Load the tables into ClickHouse."),
+    "clickhouse": ("lake.tables:clickhouse", "Load the tables into ClickHouse."),
     "forget": ("lake.tables:forget", "Erase sessions, and prove it."),
     "status": ("lake.storage:status", "Show who pushed what, and what is not built yet."),
 }

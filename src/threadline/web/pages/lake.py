@@ -67,9 +67,9 @@ _MACHINE_COLUMNS = (
     Column("Person"),
     Column("Team", "wide-only"),
     Column("Machine"),
+    Column("Last push", "when"),
     Column("Sessions", "number"),
     Column("Size", "number wide-only"),
-    Column("Last push", "when"),
 )
 
 
@@ -91,7 +91,7 @@ def lake_home_page(request: PageRequest) -> Page:
             el(
                 "div",
                 el("h1", "Team lake"),
-                facts_row((el("span", shorten(lake.bucket.uri, 120), class_="path"), *period.describe(zone))),
+                facts_row((el("span", shorten(lake.bucket.name, 120), class_="path"), *period.describe(zone))),
                 _policy_note(state),
                 class_="head",
             ),
@@ -171,7 +171,7 @@ def _top_block(request: PageRequest, key: str, rows: Sequence[Row], total: Sum) 
         [
             _key_link(key, row.keys[key], period),
             f"{row.charges:,}",
-            [share_bar(row.amount / total.amount) if row.amount and total.amount else EMPTY, _amount(row)],
+            [_amount(row), share_bar(row.amount / total.amount if row.amount and total.amount else 0)],
         ]
         for row in rows[:_MAX_TOP]
     ]
@@ -211,9 +211,9 @@ def _machine_table(state: LakeState, zone: tzinfo) -> Child:
             el("a", shorten(machine.person, 60), href=urls.build_url(urls.SESSIONS, person=machine.person)),
             shorten(state.teams.get(machine.person, ""), 60),
             shorten(machine.label, 60),
+            time_element(parse_timestamp(machine.pushed), zone),
             f"{machine.sessions:,}",
             format_size(machine.bytes),
-            time_element(parse_timestamp(machine.pushed), zone),
         ]
         for machine in state.machines
     ]
@@ -377,7 +377,7 @@ def _session_row(session: LakeSession, annotation: Annotation) -> SessionRow:
 
 
 def _person_facts(state: LakeState, sessions: Sequence[LakeSession]) -> Callable[[SessionRow], list[Child]]:
-    """A function that says who pushed the session of a row, and from how many machines."""
+    """A function that says who pushed the session of a row, and how many copies there are."""
     by_id = {session.session: session for session in sessions}
     annotations = read_or_none().sessions
 
@@ -392,7 +392,7 @@ def _person_facts(state: LakeState, sessions: Sequence[LakeSession]) -> Callable
             )
             for person in session.people
         ]
-        copies = f"on {session.copies:,} machines" if session.copies > 1 else None
+        copies = count(session.copies, "copy", "copies") if session.copies > 1 else None
         return [*people, copies, *annotation_facts(annotations.get(session.session, NO_ANNOTATION))]
 
     return describe
