@@ -148,7 +148,7 @@ def test_first_calls(tmp_path: Path, is_prepared: bool) -> None:
         pen=Pen(session=SESSION, cwd=str(file.parent)),
     )
     write(tmp_path / f"home/projects/-app/{SESSION}.jsonl", *rows)
-    command = [sys.executable, "-c", _FIRST_CALLS, tmp_path / "home", file, SESSION]
+    command = [sys.executable, "-c", _FIRST_CALLS, str(tmp_path / "home"), str(file), SESSION]
     environment = {**os.environ, "P": str(int(is_prepared))}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 - our own
     assert (len(result.stdout.split()) > 50) == (not is_prepared)
