@@ -10,6 +10,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from threading import Event
 from types import ModuleType
 from typing import Any
 
@@ -148,12 +149,35 @@ def test_first_calls(tmp_path: Path, is_prepared: bool) -> None:
         pen=Pen(session=SESSION, cwd=str(file.parent)),
     )
     write(tmp_path / f"home/projects/-app/{SESSION}.jsonl", *rows)
-    command: list[str | Path] = [sys.executable, "-c", _FIRST_CALLS, tmp_path / "home", file, SESSION]
+    command = [sys.executable, "-c", _FIRST_CALLS, str(tmp_path / "home"), str(file), SESSION]
     environment = {**os.environ, "P": str(int(is_prepared))}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 - our own
     assert (len(result.stdout.split()) > 50) == (not is_prepared)
     if is_prepared:
         assert result.stdout.split() == []
+
+
+def test_preparation_that_fails_or_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server answers all the same, and searches for secrets after the answer."""
+    write(tmp_path / f"projects/-work-app/{SESSION}.jsonl", *transcript(prompt("A heron"), reply("Yes.")))
+    answers = Answers(partial(threadline.open, tmp_path), None, Settings())
+    is_released, has_learned = Event(), Event()
+
+    def fail() -> None:
+        raise ValueError("broken")
+
+    def learn_more() -> bool:
+        has_learned.set()
+        return False
+
+    monkeypatch.setattr(answers, "preparations", lambda: [fail, is_released.wait])
+    monkeypatch.setattr(answers, "learn_more", learn_more)
+    monkeypatch.setattr("threadline.mcp.server._MAX_PREPARATION_SECONDS", 0.01)
+    server = build_server(answers, "1.0", prepare=True)
+    assert not is_released.is_set()
+    is_released.set()
+    assert "1 session for this query" in str(asyncio.run(server.call_tool("search", {"query": "heron"})))
+    assert has_learned.wait(60)
 
 
 def test_command_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ class _Tools:
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self._lock = Lock()
-        self._has_question = Event()
+        self._has_answered = Event()
         self._last_answer = -_IDLE_SECONDS
         self._is_prepared = Event()
 
@@ -71,7 +71,7 @@ class _Tools:
             raise ToolError(message[:_MAX_ERROR_LENGTH]) from error
         finally:
             self._last_answer = monotonic()
-            self._has_question.set()
+            self._has_answered.set()
 
     def start(self, *, prepare: bool) -> None:
         """Start to work while no questions come, and wait a moment for the preparation of the first answers."""
@@ -87,8 +87,8 @@ class _Tools:
             except Exception as error:  # noqa: BLE001 - whoever asks this is told
                 _LOG.debug("threadline: %s", error)
         self._is_prepared.set()
-        while self._has_question.wait():
-            self._has_question.clear()
+        while self._has_answered.wait():
+            self._has_answered.clear()
             while self._run_when_idle(self._answers.learn_more):
                 pass
 
