@@ -81,6 +81,11 @@ def choice_chip(url: str, label: str, *, is_chosen: bool) -> Markup:
     )
 
 
+def chip_row(label: str, chips: Child) -> Markup:
+    """Links of which one is chosen, after what they choose."""
+    return el("p", el("span", label, class_="label"), chips, class_="chips")
+
+
 def progress_bar(label: str, text: str, done: int, total: int, url: str, *, poll: str | None = None) -> Markup:
     """The progress of work that a page waits for. A script asks for it at `poll`, and at the end goes to `url`.
 
