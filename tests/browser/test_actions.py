@@ -104,7 +104,12 @@ def test_enter_opens_what_was_typed(visit: Visitor) -> None:
     page = visit("/keys")
     page.keyboard.press("Control+k")
     expect(page.locator("[role=option]").first).to_be_visible()
-    page.route(re.compile("/palette.json.*q=usage"), lambda route: (page.wait_for_timeout(300), route.continue_()))
+
+    def answer_late(route: Route) -> None:
+        page.wait_for_timeout(300)
+        route.continue_()
+
+    page.route(re.compile("/palette.json.*q=usage"), answer_late)
     page.keyboard.type("usage")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/usage$"))

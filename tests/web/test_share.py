@@ -150,7 +150,9 @@ def test_a_file_is_exported_once(leaky: Client, exports: list[Path]) -> None:
     assert len(exports) == 1
 
 
-def test_a_file_is_exported_once_in_the_zone_of_the_machine(leaky: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_exported_once_in_the_zone_of_the_machine(
+    leaky: Client, exports: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each request has an object of its own for the machine's zone. The file is the same, but not in another zone."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert _share(leaky) == _share(leaky, "format=md&tz=Asia/Tokyo")
