@@ -84,6 +84,37 @@ def test_blocks_have_a_copy_button(visit: Visitor) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == text
 
 
+def test_a_command_is_copied_with_one_click(visit: Visitor) -> None:
+    """The buttons of an entry copy its first block, also of a folded call; an entry without one has no such button."""
+    page = visit(LONGEST)
+    call = page.locator(".feed article:has(pre:not(.numbers))").first
+    expect(call.locator("pre:not(.numbers)").first).to_be_hidden()
+    call.hover()
+    page.locator(".item-buttons [data-action=copy-block]").click()
+    expect(page.locator(".status")).to_contain_text("Block copied")
+    block = call.locator("pre:not(.numbers)").first
+    assert page.evaluate("navigator.clipboard.readText()") == block.text_content()
+    page.locator(".feed article:not(:has(pre))").first.hover()
+    expect(page.locator(".item-buttons [data-action=copy-link]")).to_be_visible()
+    expect(page.locator(".item-buttons [data-action=copy-block]")).to_be_hidden()
+
+
+def test_enter_opens_what_was_typed(visit: Visitor) -> None:
+    """Enter that is pressed before the list has arrived opens the first choice of that list, not of the list before."""
+    page = visit("/keys")
+    page.keyboard.press("Control+k")
+    expect(page.locator("[role=option]").first).to_be_visible()
+
+    def answer_late(route: Route) -> None:
+        page.wait_for_timeout(300)
+        route.continue_()
+
+    page.route(re.compile("/palette.json.*q=usage"), answer_late)
+    page.keyboard.type("usage")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/usage$"))
+
+
 def test_the_palette_runs_actions(visit: Visitor) -> None:
     """An action of the palette does what its key does."""
     page = visit(SHORT)

@@ -183,9 +183,12 @@ function toggleFolds(navigation, windowing) {
   return true;
 }
 
+/** What can be copied of an item. */
+const BLOCK = "pre:not(.numbers)";
+
 /** Copy the code, command or output of an item: its first block that is visible. */
 function copyFirstBlock(item) {
-  const blocks = item === null ? [] : Array.from(item.querySelectorAll("pre:not(.numbers)"));
+  const blocks = item === null ? [] : Array.from(item.querySelectorAll(BLOCK));
   const block = blocks.find((each) => each.checkVisibility()) ?? blocks[0];
   if (block === undefined) return false;
   copyBlock(block);
@@ -268,6 +271,7 @@ export function startItemButtons(feed) {
     const item = event.target instanceof Element ? event.target.closest("article") : null;
     // A button that has the keyboard focus stays.
     if (item === null || bar.parentElement === item || bar.querySelector(":focus-visible") !== null) return;
+    bar.querySelector("[data-action=copy-block]").hidden = item.querySelector(BLOCK) === null;
     item.append(bar);
   };
   feed.addEventListener("pointerover", moveBar, { passive: true });

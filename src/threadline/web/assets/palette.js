@@ -19,6 +19,8 @@ class Palette {
     this.choices = [];
     this.selected = 0;
     this.abort = null;
+    this.timer = 0;
+    this.loading = Promise.resolve();
     this.#build();
   }
 
@@ -27,7 +29,7 @@ class Palette {
     this.input.value = "";
     this.dialog.showModal();
     this.input.focus();
-    this.#load();
+    this.#reload();
   }
 
   #build() {
@@ -50,10 +52,9 @@ class Palette {
     list.setAttribute("aria-label", "Sessions and pages");
     dialog.append(input, list);
     document.body.append(dialog);
-    let timer = 0;
     input.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => this.#load(), DEBOUNCE_MS);
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.#reload(), DEBOUNCE_MS);
     });
     input.addEventListener("keydown", (event) => this.#handleKey(event));
     list.addEventListener("click", (event) => {
@@ -67,6 +68,12 @@ class Palette {
       this.abort?.abort();
       list.replaceChildren();
     });
+  }
+
+  #reload() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.loading = this.#load();
   }
 
   async #load() {
@@ -137,11 +144,18 @@ class Palette {
       this.input.blur();
     } else if (event.key === "Enter") {
       event.preventDefault();
-      this.#open(this.selected, event);
+      this.#openSelected(event);
     } else if (count > 0 && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();
       this.#select((this.selected + (event.key === "ArrowDown" ? 1 : count - 1)) % count);
     }
+  }
+
+  /** Open the selected choice. If the list is not yet that of the text, wait for it: it may be another choice then. */
+  async #openSelected(event) {
+    if (this.timer !== 0) this.#reload();
+    await this.loading;
+    if (this.dialog.open) this.#open(this.selected, event);
   }
 
   #open(index, event) {

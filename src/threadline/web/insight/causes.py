@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -28,10 +27,6 @@ from threadline.render.html import (
     render_table,
     share_bar,
 )
-from threadline.web.pages.forms import choice_chip
-
-if TYPE_CHECKING:
-    from threadline.web.request import PageRequest
 
 MAX_GROUPS = 40
 """How many groups the table lists, unless all are asked for."""
@@ -64,7 +59,8 @@ KIND_LABELS: dict[str, str] = {
 _VERBS = {CauseKind.RESULT: "Result of ", CauseKind.CALL: "Call of ", CauseKind.INJECTED: "Injected: "}
 NONE_LABELS = {"tool": "no tool", "file": "no file", "server": "no MCP server", "turn": "no turn"}
 _PATH_KEYS = frozenset(("file", "project"))
-BY_LABELS = {"server": "MCP server"}
+BY_LABELS = {"server": "MCP server", "command": "shell command"}
+"""What pages call the keys of figures whose name says too little."""
 _INNER_KEYS = {"kind": "name", "tool": "file", "file": "kind", "server": "tool", "turn": "kind", "agent": "kind"}
 """By which key the causes of a group are grouped again in the treemap."""
 
@@ -120,17 +116,6 @@ def path_end(path: str) -> str:
     match = _PATH_END.search(path)
     end = match[0] if match is not None else path
     return shorten(end if end == path else f"…{end}", _MAX_LABEL)
-
-
-def by_chips(request: PageRequest, keys: Iterable[str], by: str) -> Markup:
-    """Links to the same page by each key."""
-    chips = [
-        choice_chip(
-            request.url_with(by=key, group=None, after=None, groups=None), BY_LABELS.get(key, key), is_chosen=key == by
-        )
-        for key in keys
-    ]
-    return el("p", el("span", "By", class_="label"), chips, class_="chips")
 
 
 def sum_parts(causes: Iterable[CostCause]) -> tuple[Decimal, Decimal, Decimal]:

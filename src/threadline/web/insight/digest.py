@@ -13,9 +13,8 @@ from threadline.model.times import in_zone, zone_name
 from threadline.render import digest_title
 from threadline.render.html import Child, el, join, render_digest
 from threadline.web import urls
-from threadline.web.insight.frame import insight_head, prepare_first
-from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
-from threadline.web.pages.sessions import suggested_values
+from threadline.web.insight.frame import insight_head, period_fields, prepare_first
+from threadline.web.pages.forms import ALL, FormField, chip_row, choice_chip, filter_form, form_on_error
 from threadline.web.request import Page, check_time_range
 
 if TYPE_CHECKING:
@@ -29,9 +28,7 @@ _ONE_DAY = timedelta(days=1)
 
 def _fields(request: PageRequest) -> Iterator[FormField]:
     yield FormField("when", "When", "last, 2026-W45")
-    yield FormField("since", "Since", "30d, 2026-11-03")
-    yield FormField("until", "Until", "yesterday")
-    yield FormField("project", "Project", "part of path", suggestions=suggested_values(request, "project"))
+    yield from period_fields(request)
 
 
 @form_on_error("Digest", _fields, "unit")
@@ -130,7 +127,7 @@ def _unit_chips(request: PageRequest, period: DigestPeriod) -> Markup:
         )
         for unit in _UNITS
     ]
-    return el("p", el("span", "Period", class_="label"), chips, class_="chips")
+    return chip_row("Period", chips)
 
 
 def _name_at(unit: PeriodUnit, period: DigestPeriod, request: PageRequest) -> str:

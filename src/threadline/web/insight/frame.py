@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ from markupsafe import Markup
 from threadline.model.text import format_size
 from threadline.render.html import Child, el, facts_row, join
 from threadline.web import urls
-from threadline.web.pages.forms import FormField, choice_chip, progress_bar
+from threadline.web.insight.causes import BY_LABELS
+from threadline.web.pages.forms import FormField, chip_row, choice_chip, progress_bar
 from threadline.web.pages.sessions import suggested_values
 from threadline.web.request import Page
 
@@ -42,6 +43,19 @@ def insight_links(request: PageRequest) -> Markup:
         choice_chip(urls.build_url(path, kept), label, is_chosen=path == request.path) for path, label in INSIGHT_PAGES
     ]
     return el("nav", links, class_="chips", aria_label="Insight")
+
+
+def by_chips(request: PageRequest, keys: Iterable[str], by: str) -> Markup:
+    """Links to the same page by each key."""
+    chips = [
+        choice_chip(
+            request.url_with(by=key, group=None, sort=None, after=None, groups=None),
+            BY_LABELS.get(key, key),
+            is_chosen=key == by,
+        )
+        for key in keys
+    ]
+    return chip_row("By", chips)
 
 
 @contextmanager

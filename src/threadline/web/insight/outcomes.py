@@ -26,7 +26,7 @@ from threadline.render.html import (
 )
 from threadline.web import urls
 from threadline.web.insight.causes import path_end
-from threadline.web.insight.frame import insight_head, lend_zone, period_fields
+from threadline.web.insight.frame import by_chips, insight_head, lend_zone, period_fields
 from threadline.web.pages.forms import PageRange, choice_chip, filter_form, form_on_error, pager, parse_range
 from threadline.web.pages.lists import session_link
 from threadline.web.pages.period import Period, parse_period, period_chips
@@ -81,7 +81,7 @@ def outcomes_page(request: PageRequest) -> Page:
     main = join(
         (
             insight_head(request, "Outcomes", *period.describe(zone)),
-            el("div", period_chips(request, period), _by_chips(request, by), class_="links"),
+            el("div", period_chips(request, period), by_chips(request, KEYS, by), class_="links"),
             filter_form(request, list(period_fields(request)), preserve=("by", "kind", "limit")),
             figures_row(outcome_figures(answer.total)) if answer.total is not None else None,
             _group_section(request, answer, by) if answer.groups else None,
@@ -109,11 +109,6 @@ def _compute(request: PageRequest, period: Period, by: str, kind: str) -> Outcom
     if by == "session":
         sessions |= {group.key for group in groups}
     return OutcomeAnswer(tuple(groups), groups.total, tuple(reversed(outcomes)), request.archive.titles(sessions))
-
-
-def _by_chips(request: PageRequest, by: str) -> Markup:
-    chips = [choice_chip(request.url_with(by=key, groups=None), key, is_chosen=key == by) for key in KEYS]
-    return el("p", el("span", "By", class_="label"), chips, class_="chips")
 
 
 def outcome_figures(total: OutcomeGroup) -> list[tuple[Child, Child, str | None]]:

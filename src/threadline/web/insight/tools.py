@@ -15,9 +15,9 @@ from threadline.model.times import zone_name
 from threadline.render import shorten
 from threadline.render.html import Bar, Child, Column, TableRow, bar_chart, el, join, render_table, share_bar
 from threadline.web import urls
-from threadline.web.insight.causes import path_end
-from threadline.web.insight.frame import insight_head, lend_zone, period_fields, prepare_first
-from threadline.web.pages.forms import FormField, choice_chip, filter_form, form_on_error
+from threadline.web.insight.causes import BY_LABELS, path_end
+from threadline.web.insight.frame import by_chips, insight_head, lend_zone, period_fields, prepare_first
+from threadline.web.pages.forms import FormField, filter_form, form_on_error
 from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.request import Page
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 KEYS = ("tool", "server", "command", "model", "version", "day", "week", "project")
 """What calls can be added up by."""
-_BY_LABELS = {"server": "MCP server", "command": "shell command"}
 _TIME_KEYS = frozenset(("day", "week"))
 _MAX_GROUPS = 60
 _OUTCOMES = ("ok", "error", "denied", "interrupted or lost")
@@ -148,7 +147,7 @@ def tools_page(request: PageRequest) -> Page:
     main = join(
         (
             insight_head(request, "Tools", *period.describe(zone)),
-            el("div", period_chips(request, period), _by_chips(request, by), class_="links"),
+            el("div", period_chips(request, period), by_chips(request, KEYS, by), class_="links"),
             filter_form(request, list(_fields(request)), preserve=("by", "sort")),
             content,
         )
@@ -176,14 +175,6 @@ def _compute(request: PageRequest, period: Period, by: str) -> list[ToolGroup]:
         )
 
 
-def _by_chips(request: PageRequest, by: str) -> Markup:
-    chips = [
-        choice_chip(request.url_with(by=key, sort=None, groups=None), _BY_LABELS.get(key, key), is_chosen=key == by)
-        for key in KEYS
-    ]
-    return el("p", el("span", "By", class_="label"), chips, class_="chips")
-
-
 def _chart(groups: Sequence[ToolGroup], by: str) -> Markup:
     """Calls over time by outcome."""
     bars = [Bar(group.key, [group.ok, group.errors, group.denied, group.interrupted + group.lost]) for group in groups]
@@ -192,7 +183,7 @@ def _chart(groups: Sequence[ToolGroup], by: str) -> Markup:
 
 
 def _table(request: PageRequest, groups: Sequence[ToolGroup], by: str, sort: str) -> Markup:
-    label = _BY_LABELS.get(by, by)
+    label = BY_LABELS.get(by, by)
     shown = groups if request.text("groups") == "all" else groups[:_MAX_GROUPS]
     columns = [
         Column(f"{label[:1].upper()}{label[1:]}", "title"),

@@ -20,9 +20,7 @@ from threadline.model.text import count, format_amount, format_tokens
 from threadline.model.times import zone_name
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, Column, TableRow, el, figures_row, join, render_table
-from threadline.web.insight.causes import (
-    format_share,
-)
+from threadline.web.insight.causes import format_share
 from threadline.web.insight.frame import insight_head, period_fields, prepare_first
 from threadline.web.pages.forms import FormField, choice_chip, filter_form, form_on_error
 from threadline.web.pages.lists import session_link

@@ -18,14 +18,13 @@ from threadline.web.insight.causes import (
     CauseLinks,
     GroupSum,
     InnerGroups,
-    by_chips,
     explain_method,
     render_causes,
     render_groups,
     render_parts,
     render_treemap,
 )
-from threadline.web.insight.frame import insight_head, period_fields, prepare_first
+from threadline.web.insight.frame import by_chips, insight_head, period_fields, prepare_first
 from threadline.web.pages.forms import filter_form, form_on_error
 from threadline.web.pages.lists import session_link
 from threadline.web.pages.period import Period, parse_period, period_chips

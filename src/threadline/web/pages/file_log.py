@@ -20,8 +20,8 @@ from threadline.render.html import (
     time_element,
 )
 from threadline.web import urls
-from threadline.web.pages.forms import FormField, filter_form, form_on_error, pager, parse_range
-from threadline.web.pages.lists import common_fields, session_link
+from threadline.web.pages.forms import filter_form, form_on_error, pager, parse_range
+from threadline.web.pages.lists import file_fields, session_link
 from threadline.web.request import Page, PlainText
 
 if TYPE_CHECKING:
@@ -33,11 +33,7 @@ _MAX_LINES, _MAX_CHARACTERS = 400, 40_000
 _MAX_PROMPT = 400
 
 
-def _fields(request: PageRequest) -> list[FormField]:
-    return [FormField("path", "File", "a path or its end", kind="search", is_wide=True), *common_fields(request)]
-
-
-@form_on_error("File history", _fields, "limit")
+@form_on_error("File history", file_fields, "limit")
 def file_log_page(request: PageRequest) -> Page | PlainText:
     """The edits of a file that match the filters, newest first, as diffs; with `patch`, as a patch."""
     archive = request.archive
@@ -78,7 +74,7 @@ def file_log_page(request: PageRequest) -> Page | PlainText:
                 ),
                 class_="head",
             ),
-            filter_form(request, _fields(request), preserve=("limit",)),
+            filter_form(request, file_fields(request), preserve=("limit",)),
             [_render_edit(edit, titles, zone, named=single is None) for edit in edits]
             or el("p", _explain_nothing(path), class_="nothing"),
             pager(request, shown, len(edits), None, more=more),

@@ -51,7 +51,7 @@ from threadline.web.pages.forms import progress_bar
 from threadline.web.pages.sessions import all_sessions, project_url, row_facts, row_star, session_cost, session_rows
 from threadline.web.pages.usage import budget_list, current_budgets, parse_date
 from threadline.web.request import Page
-from threadline.web.session.head import home_for_resume, resume_command, resume_line
+from threadline.web.session.resume import home_for_resume, resume_command, resume_line
 
 if TYPE_CHECKING:
     from threadline.index import Activity, SessionBrief

@@ -1,4 +1,4 @@
-"""The pages of a lake: a dashboard, usage, the list of sessions, and search. Sessions have the same pages as ever."""
+"""The pages of a lake: a dashboard, usage, the list of sessions, and search. A session has the same pages as any."""
 
 from __future__ import annotations
 

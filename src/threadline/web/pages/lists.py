@@ -237,11 +237,12 @@ def _explain_no_calls(archive: Archive, tools: tuple[str, ...]) -> str:
     return f"No matching calls: {reason}." if reason else "No matching calls. Remove a filter."
 
 
-def _file_fields(request: PageRequest) -> list[FormField]:
+def file_fields(request: PageRequest) -> list[FormField]:
+    """The filters of lists of files."""
     return [FormField("path", "File", "a path or its end", kind="search", is_wide=True), *common_fields(request)]
 
 
-@form_on_error("Files", _file_fields, "limit")
+@form_on_error("Files", file_fields, "limit")
 def files_page(request: PageRequest) -> Page:
     """Files that match the filters; for a single file, its history, too."""
     archive = request.archive
@@ -272,7 +273,7 @@ def files_page(request: PageRequest) -> Page:
                 else time_zone_note(zone),
                 class_="head",
             ),
-            filter_form(request, _file_fields(request), preserve=("limit",)),
+            filter_form(request, file_fields(request), preserve=("limit",)),
             _file_table(files, titles, zone, named=single is None)
             if files
             else el("p", _explain_no_files(path), class_="nothing"),

@@ -9,8 +9,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.model.times import in_zone, parse_moment, zone_name
-from threadline.render.html import el
-from threadline.web.pages.forms import ALL, choice_chip
+from threadline.web.pages.forms import ALL, chip_row, choice_chip
 from threadline.web.request import check_time_range
 
 if TYPE_CHECKING:
@@ -85,4 +84,4 @@ def period_chips(request: PageRequest, period: Period) -> Markup:
     chips.append(
         choice_chip(request.url_with(since=ALL, until=None, after=None), "all", is_chosen=is_all and until is None)
     )
-    return el("p", el("span", "Time", class_="label"), chips, class_="chips")
+    return chip_row("Time", chips)

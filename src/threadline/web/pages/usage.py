@@ -45,7 +45,7 @@ from threadline.reports import (
     usage_notes,
 )
 from threadline.web import urls
-from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
+from threadline.web.pages.forms import ALL, FormField, chip_row, choice_chip, filter_form, form_on_error
 from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.pages.sessions import all_sessions, suggested_values
 from threadline.web.request import Page
@@ -233,7 +233,7 @@ def usage_choices(
         "div",
         period_chips(request, period),
         el("div", el("span", "By", class_="label"), groups, class_="chips"),
-        el("p", el("span", "Chart", class_="label"), measures, class_="chips"),
+        chip_row("Chart", measures),
         class_="links",
     )
 

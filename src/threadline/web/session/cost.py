@@ -124,7 +124,9 @@ def _summarize(breaks: Sequence[RequestCost], total: Decimal) -> Markup:
 
 
 def _render_turns(session: CachedSession, costs: Sequence[RequestCost]) -> Markup:
-    turns: dict[int, list[RequestCost]] = {}
+    turns: dict[int, list[RequestCost]] = {
+        turn.number: [] for turn in session.session.main.turns if turn.act is not None
+    }
     for cost in costs:
         turns.setdefault(cost.turn or 0, []).append(cost)
     numbers = sorted(turns)

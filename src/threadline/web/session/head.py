@@ -1,13 +1,7 @@
-"""The head of a session's page: title, facts, figures, and the command that resumes the session.
-
-The resume command is shown to be copied and never run. It is left out if an id or directory in it cannot be trusted.
-"""
+"""The head of a session's page: title, facts, figures, actions, and folds."""
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from decimal import Decimal
@@ -18,7 +12,7 @@ from msgspec import Struct
 
 from threadline.annotations import NO_ANNOTATION
 from threadline.model.ledger import Sum, sum_amounts
-from threadline.model.places import ProblemKind, is_uuid
+from threadline.model.places import ProblemKind
 from threadline.model.session import ContinuationKind
 from threadline.model.text import (
     count,
@@ -43,15 +37,13 @@ from threadline.render import (
 from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, icon, number_element, time_element
 from threadline.web import urls
 from threadline.web.pages.annotations import read_or_none, star_button
+from threadline.web.session.resume import home_for_resume, resume_command, resume_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from threadline.archive import Archive, SharedSpending
-    from threadline.index import SessionBrief
     from threadline.lake import LakeOrigin
     from threadline.model.context import ContextLimit
-    from threadline.model.session import Agent, Continuation, Session
+    from threadline.model.session import Agent, Continuation
     from threadline.web.session_cache import CachedSession
     from threadline.web.urls import SessionLinks
 
@@ -144,17 +136,17 @@ def build_head(
 
 def render_head(head: SessionHead) -> Markup:
     """Render the head."""
-    is_main = head.agent.id is None
+    is_main, command = head.agent.id is None, head.resume_command
     return el(
         "header",
         EMPTY if is_main else el("p", el("a", "Back to the session", href=head.links.page()), class_="up"),
         el("h1", head.title),
         facts_row(_facts(head)),
         facts_row(_figures(head)),
-        _resume_block(head) if is_main else EMPTY,
+        resume_line(command, "resume") if is_main and command is not None else EMPTY,
         _action_links(head),
         *_problem_lines(head),
-        el("div", *_folds(head), class_="folds") if is_main else EMPTY,
+        el("div", _cost_fold(head), class_="folds") if is_main else EMPTY,
         class_="head",
     )
 
@@ -236,13 +228,14 @@ def _receipt_link(head: SessionHead) -> Child:
     return el("a", text, href=url, title="Each reply is counted once. Show the receipt.")
 
 
-def _folds(head: SessionHead) -> Iterator[Markup]:
-    """Folds whose content is loaded when they are opened; without scripts, they contain links."""
-    folds = [("cost", "Why it cost this much")] if head.total.amount else []
-    for name, label in folds:
-        url = head.links.below(name)
-        link = el("p", el("a", "Open as page", href=url))
-        yield el("details", el("summary", label), link, data_src=url, data_open=name, open=name in head.open_folds)
+def _cost_fold(head: SessionHead) -> Markup:
+    """A fold whose content is loaded when it is opened; without scripts, it contains a link."""
+    if not head.total.amount:
+        return EMPTY
+    url = head.links.below("cost")
+    link = el("p", el("a", "Open as page", href=url))
+    label = el("summary", "Why it cost this much")
+    return el("details", label, link, data_src=url, data_open="cost", open="cost" in head.open_folds)
 
 
 def _shared_figures(head: SessionHead) -> Iterator[Child]:
@@ -257,20 +250,6 @@ def _shared_figures(head: SessionHead) -> Iterator[Child]:
         yield el("span", number_element(shared.tokens), " more tokens counted in ", link, title=hint)
     if len(head.shared) > _MAX_SHARED:
         yield f"and in {len(head.shared) - _MAX_SHARED:,} more sessions"
-
-
-def _resume_block(head: SessionHead) -> Markup:
-    command = head.resume_command
-    if command is None:
-        return EMPTY
-    return resume_line(command, "resume")
-
-
-def resume_line(command: str, name: str) -> Markup:
-    """A button that copies the command; without scripts, the command. `name` is its id on the page."""
-    hint = f"Copy the command: {visible(command)}"
-    button = el("button", icon("resume"), "Resume", type="button", data_copy=name, title=hint, hidden=True)
-    return el("p", el("code", visible(command), id=name), button, class_="resume")
 
 
 def _action_links(head: SessionHead) -> Markup:
@@ -420,53 +399,3 @@ def head_record(head: SessionHead) -> dict[str, Any]:
             for problem in session.file_problems
         ],
     }
-
-
-_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
-_QUOTES = re.compile("['\u2018\u2019\u201a\u201b]")
-"""The characters that end a single-quoted string in PowerShell unless they are doubled."""
-_POWERSHELL_WILDCARD = re.compile(r"[\[\]*?`]")
-
-
-def home_for_resume(transcript: Path) -> str | None:
-    """The home of a transcript, if the command that resumes it has to name the home.
-
-    None for the default home, for a transcript that is in no home, and for one that is only in the keep.
-    """
-    folder = transcript.parent.parent
-    home = os.path.realpath(folder.parent)
-    default = os.path.realpath(os.path.expanduser("~/.claude"))  # noqa: PTH111 - Path.expanduser raises if there is no such user
-    return home if folder.name == "projects" and home != default and home.isprintable() else None
-
-
-def resume_command(session: Session | SessionBrief, cwd: str | None, home: str | None = None) -> str | None:
-    """The command that resumes a session in its directory; `home` is one that has to be named.
-
-    None if Claude Code did not give the session its name, or if the directory cannot be trusted in a command line.
-    """
-    if session.id is None or not is_uuid(session.id):
-        return None
-    is_windows = cwd is not None and not cwd.startswith("/")
-    variable = f"CLAUDE_CONFIG_DIR={shlex.quote(home)} " if home and not is_windows and not session.kept else ""
-    steps = [f"{variable}claude --resume {session.id}"]
-    if session.kept:  # Claude Code can only resume a session that is in a home
-        steps.insert(0, f"threadline keep restore {session.id}")
-    if cwd is None:
-        return " && ".join(steps)
-    if not cwd.isprintable():
-        return None
-    if cwd.startswith("/"):
-        return " && ".join((f"cd {shlex.quote(cwd)}", *steps))
-    # PowerShell, which every Windows has, does not support && before version 7.
-    return "; ".join((_powershell_cd(cwd), *steps)) if _WINDOWS_PATH.match(cwd) else None
-
-
-def _powershell_cd(cwd: str) -> str:
-    r"""The PowerShell command that changes to a Windows directory; for a plain path, Git Bash accepts it, too.
-
-    >>> _powershell_cd(r"C:\Users\Ann\my app")
-    "cd 'C:\\Users\\Ann\\my app'"
-    """
-    quoted = "'" + _QUOTES.sub(lambda match: match[0] * 2, cwd) + "'"
-    is_plain = not _POWERSHELL_WILDCARD.search(cwd) and not _QUOTES.search(cwd)
-    return f"cd {quoted}" if is_plain else f"Set-Location -LiteralPath {quoted}"

@@ -15,7 +15,6 @@ from threadline.render.html import EMPTY, el, figures_row, join
 from threadline.web.insight.causes import (
     BY_LABELS,
     CauseLinks,
-    by_chips,
     explain_method,
     group_causes,
     inner_key,
@@ -26,6 +25,7 @@ from threadline.web.insight.causes import (
     render_treemap,
     sum_parts,
 )
+from threadline.web.insight.frame import by_chips
 from threadline.web.insight.outcomes import outcome_figures, render_outcomes
 from threadline.web.insight.waste import (
     FindingLinks,

@@ -452,6 +452,7 @@ def _section_records(drawing: AgentDrawing) -> Iterator[dict[str, Any]]:
 
 _ENTRY_ACTIONS = (
     ("link", "copy-link", "Copy a link to this entry (y)"),
+    ("copy", "copy-block", "Copy the code, command or output (Y)"),
     ("raw", "raw", "Show the JSON of this entry (r)"),
     ("state", "state", "Show files and lists at this point (s)"),
     ("usage", "context", "Show what fills the context window at this point (x)"),

@@ -1,4 +1,4 @@
-"""Pages below a session's: sections, turns, entries, calls, file state, images, Markdown, and find in page."""
+"""Pages below a session's: sections, turns, entries, calls, file state, images, usage, and find in page."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from threadline.render import (
 from threadline.render.html import EMPTY, Child, el, join, time_element
 from threadline.summary import SessionFilter
 from threadline.web import urls
+from threadline.web.pages.forms import choice_chip
 from threadline.web.session.view import ALL_KINDS, SessionView, branch_url
 from threadline.web.urls import SessionLinks, carried_inputs, hidden_inputs
 
@@ -169,35 +170,21 @@ def render_filters(session: Session, agent: Agent, view: SessionView, counts: st
 
 
 def _view_chips(view: SessionView) -> Iterator[Markup]:
+    """Links that change what is shown. With `data_action`, a script does the same without leaving the current place."""
     options, links, full = view.view, view.links, Detail.FULL
     thinking, calls = options.thinking is full, options.calls is full
-    yield _chip("Focus", links.this_page(focus=not view.focus), is_chosen=view.focus, data_action="focus")
-    yield _chip("Errors", links.this_page(errors=not options.errors), is_chosen=options.errors, data_action="errors")
-    yield _chip(
-        "Expand thinking",
-        links.this_page(thinking=None if thinking else str(full)),
-        is_chosen=thinking,
-        data_action="thinking",
+    chips = (
+        ("Focus", links.this_page(focus=not view.focus), view.focus, "focus"),
+        ("Errors", links.this_page(errors=not options.errors), options.errors, "errors"),
+        ("Expand thinking", links.this_page(thinking=None if thinking else str(full)), thinking, "thinking"),
+        ("Expand calls", links.this_page(calls=None if calls else str(full)), calls, "calls"),
+        ("Show system entries", links.this_page(everything=not options.everything), options.everything, None),
     )
-    yield _chip(
-        "Expand calls", links.this_page(calls=None if calls else str(full)), is_chosen=calls, data_action="calls"
-    )
-    yield _chip("Show system entries", links.this_page(everything=not options.everything), is_chosen=options.everything)
+    for label, url, is_chosen, action in chips:
+        yield choice_chip(url, label, is_chosen=is_chosen, data_action=action)
     if links.query:
         cleared = links.page(agent=links.agent_name, **dict.fromkeys(dict(links.query)))
         yield el("a", "clear", href=cleared, class_="chip clear")
-
-
-def _chip(label: str, url: str, *, is_chosen: bool, **attributes: str | int | None) -> Markup:
-    """A link; with `data_action`, a script does the same without leaving the current place."""
-    return el(
-        "a",
-        label,
-        href=url,
-        class_="chip chosen" if is_chosen else "chip",
-        aria_current="true" if is_chosen else None,
-        **attributes,
-    )
 
 
 def _branch_chips(agent: Agent, view: SessionView) -> Iterator[Markup]:
@@ -206,11 +193,11 @@ def _branch_chips(agent: Agent, view: SessionView) -> Iterator[Markup]:
         return
     links, chosen = view.links, view.view.branch
     main = links.this_page(branch=None) if chosen is None else branch_url(agent, view, chosen, None)
-    yield _chip("Conversation", main, is_chosen=chosen is None, data_branch="")
+    yield choice_chip(main, "Conversation", is_chosen=chosen is None, data_branch="")
     for number, branch in list(enumerate(agent.branches, 1))[:_MAX_BRANCHES]:
-        yield _chip(
-            f"Branch {number}",
+        yield choice_chip(
             branch_url(agent, view, number, number),
+            f"Branch {number}",
             is_chosen=number == chosen,
             data_branch=number,
             title=f"Abandoned: {len(branch.entries):,} entries",
