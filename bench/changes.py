@@ -1,7 +1,7 @@
-"""What it costs to learn that nothing changed, beside a bare walk that lists directories and asks for each status.
+"""Measure how long it takes to detect that nothing changed, compared with a walk that only calls `stat` on each file.
 
-Two homes: a generated one with the sizes of real transcripts (or the one that is named), and one of very many tiny
-transcripts. All contenders take turns in one process, several rounds; the best round counts, as noise only adds.
+Two homes: a generated one with the sizes of real transcripts (or a given one), and one of very many tiny transcripts.
+All contenders run in turn in one process, for several rounds; the best round counts, because noise only adds.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from threadline.model.homes import Home, TranscriptFingerprint
 OUT = Path(__file__).parent / "out"
 ROUNDS = 7
 FOLDERS = 500
-NEVER = 1 << 62  # a moment at which every file was written to long ago
+NEVER = 1 << 62  # a time at which no file was modified recently
 
 
-def bare(home: Path) -> int:
-    """The least that must be done: list every directory below `projects`, ask every transcript for its status."""
+def bare_walk(home: Path) -> int:
+    """The minimum: list every directory below `projects`, and call `stat` on every transcript."""
     count = 0
     waiting = [os.fspath(home / "projects")]
     while waiting:
@@ -41,23 +41,23 @@ def bare(home: Path) -> int:
     return count
 
 
-def known(home: Home) -> list[TranscriptFingerprint]:
-    """Everything known of a home, as after a first reading."""
+def fingerprint_home(home: Home) -> list[TranscriptFingerprint]:
+    """The fingerprints of all transcripts of a home, as after a first reading."""
     return [
-        make_fingerprint(change.stat, whole(change.stat.path))
+        make_fingerprint(change.stat, complete_length(change.stat.path))
         for change in detect_changes([], [home], now_ns=NEVER).changed
         if change.stat
     ]
 
 
-def whole(path: str) -> int:
-    """The offset after the last line that ends."""
+def complete_length(path: str) -> int:
+    """The offset after the last complete line."""
     data = Path(path).read_bytes()
     return data.rfind(b"\n") + 1
 
 
-def measured(contenders: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """The best round of each, in milliseconds."""
+def time_all(contenders: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """The best round of each contender, in milliseconds."""
     times = dict.fromkeys(contenders, float("inf"))
     for _ in range(ROUNDS):
         for name, work in contenders.items():
@@ -67,7 +67,7 @@ def measured(contenders: dict[str, Callable[[], object]]) -> dict[str, float]:
     return times
 
 
-def many_tiny(home: Path, count: int) -> Path:
+def tiny_home(home: Path, count: int) -> Path:
     """A home of `count` transcripts of one line."""
     if not home.exists():
         for folder in range(FOLDERS):
@@ -80,33 +80,33 @@ def many_tiny(home: Path, count: int) -> Path:
 
 
 def figures(path: Path) -> dict[str, float]:
-    """Each contender and what it took; the bare walk comes first."""
+    """The milliseconds of each contender. The bare walk comes first."""
     home = Home(path, "option")
     started = time.perf_counter()
-    rows = known(home)
-    taken = (time.perf_counter() - started) * 1000
+    rows = fingerprint_home(home)
+    milliseconds = (time.perf_counter() - started) * 1000
     size = sum(row.read_to for row in rows) / 1e6
-    some = max(1, len(rows) // 100)
-    known_as = {
+    few = max(1, len(rows) // 100)
+    memories = {
         "nothing changed": rows,
-        f"{some:,} grown": [_grown(row) for row in rows[:some]] + rows[some:],
+        f"{few:,} grown": [_before_last_line(row) for row in rows[:few]] + rows[few:],
         f"all touched, {size:,.0f} MB compared": [replace(row, mtime_ns=row.mtime_ns + 1) for row in rows],
         "all moved": [replace(row, path=row.path + "l") for row in rows],
     }
     if detect_changes(rows, [home], now_ns=NEVER).unchanged != len(rows):
-        sys.exit(f"{path} changes while it is measured; name a home that does not.")
+        sys.exit(f"{path} changes while it is measured. Name a home that does not.")
     contenders: dict[str, Callable[[], object]] = {
-        f"bare walk of {len(rows):,} transcripts": lambda: bare(path),
+        f"bare walk of {len(rows):,} transcripts": lambda: bare_walk(path),
         "listing": lambda: sum(1 for _ in stat_transcripts(home)),
         "look(side_files=False), for comparison": lambda: look(home, side_files=False),
     }
-    for name, each in known_as.items():
-        contenders[f"changes, {name}"] = partial(detect_changes, each, [home], now_ns=NEVER)
-    return measured(contenders) | {f"first fingerprints of {size:,.0f} MB, once": taken}
+    for name, memory in memories.items():
+        contenders[f"changes, {name}"] = partial(detect_changes, memory, [home], now_ns=NEVER)
+    return time_all(contenders) | {f"first fingerprints of {size:,.0f} MB, once": milliseconds}
 
 
-def _grown(row: TranscriptFingerprint) -> TranscriptFingerprint:
-    """What would be known had the last line not been there yet."""
+def _before_last_line(row: TranscriptFingerprint) -> TranscriptFingerprint:
+    """The fingerprint from before the last line was written."""
     data = Path(row.path).read_bytes()[: row.read_to]
     read_to = data.rfind(b"\n", 0, -1) + 1
     head, tail = hash_ends(row.path, read_to)
@@ -126,12 +126,12 @@ def main() -> None:
         home = OUT / "changes-3000"
         if not home.exists():
             write(home, megabytes=300, transcripts=3000)
-    for path in (home, many_tiny(OUT / f"tiny-{options.tiny}", options.tiny)):
+    for path in (home, tiny_home(OUT / f"tiny-{options.tiny}", options.tiny)):
         print(path)
-        found = figures(path.absolute())
-        walk = next(iter(found.values()))
-        for name, taken in found.items():
-            print(f"  {name:48} {taken:9.1f} ms  {taken / walk:6.2f} of the walk")
+        times = figures(path.absolute())
+        walk = next(iter(times.values()))
+        for name, milliseconds in times.items():
+            print(f"  {name:48} {milliseconds:9.1f} ms  {milliseconds / walk:6.2f} of the walk")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Where ccusage's tokens part from ours, message by message: a stand-in for its rule, as seen from outside.
+"""Explain the differences between ccusage's tokens and ours, message by message.
 
-The stand-in is held against ccusage's own totals by `bench/usage.py`; what it leaves over is said, too.
+ccusage prints no messages, so its rule is imitated here, as inferred from its totals. `bench/usage.py` compares the
+imitation with those totals, and prints the tokens that remain unexplained.
 """
 
 from __future__ import annotations
@@ -15,30 +16,30 @@ Counts = tuple[int, int, int, int]
 NAMES = ("input", "output", "cache write", "cache read")
 
 
-class Telling(NamedTuple):
-    """One row as ccusage's `daily` takes it."""
+class UsageRow(NamedTuple):
+    """A row with usage, as ccusage's `daily` reads it."""
 
     id: str | None
     request: str | None
     session: str | None
     time: str
     is_agent: bool
-    repeated: bool
+    is_progress: bool
     counts: Counts
 
 
-def tellings(home: Path) -> Iterator[Telling]:
-    """Every row that its `daily` reads: assistants', and agents' that progress repeats."""
+def read_usage_rows(home: Path) -> Iterator[UsageRow]:
+    """Every row that its `daily` reads: assistant rows, and those of agents that progress rows repeat."""
     for path in sorted(home.glob("projects/**/*.jsonl")):
         with path.open("rb") as file:
             for line in file:
-                if b'"usage":{' in line:  # what it looks for: white space there loses the row
-                    told = _telling(line)
-                    if told is not None:
-                        yield told
+                if b'"usage":{' in line:  # the bytes it searches for: it misses rows with white space there
+                    row = _usage_row(line)
+                    if row is not None:
+                        yield row
 
 
-def _telling(line: bytes) -> Telling | None:
+def _usage_row(line: bytes) -> UsageRow | None:
     try:
         row = json.loads(line)
     except ValueError:
@@ -47,17 +48,17 @@ def _telling(line: bytes) -> Telling | None:
     inner = data.get("message") if row.get("type") == "progress" and isinstance(data, dict) else None
     if row.get("type") != "assistant" and not isinstance(inner, dict):
         return None
-    told: dict[str, Any] = inner if isinstance(inner, dict) else row
-    message = told.get("message")
+    source: dict[str, Any] = inner if isinstance(inner, dict) else row
+    message = source.get("message")
     usage = message.get("usage") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(usage, dict):
         return None
-    return Telling(
+    return UsageRow(
         message.get("id"),
-        told.get("requestId"),
+        source.get("requestId"),
         row.get("sessionId"),
-        str(told.get("timestamp") or row.get("timestamp")),
-        bool(row.get("isSidechain") or told.get("isSidechain")),
+        str(source.get("timestamp") or row.get("timestamp")),
+        bool(row.get("isSidechain") or source.get("isSidechain")),
         inner is not None,
         _counts(usage),
     )
@@ -75,74 +76,76 @@ def _counts(usage: dict[str, Any]) -> Counts:
     )
 
 
-def theirs(home: Path) -> dict[str, list[Telling]]:
-    """What is kept of each message by (id, requestId), or by id, session and time where there is no requestId."""
-    kept: dict[tuple[str | None, ...], Telling] = {}
-    known: dict[tuple[str | None, str | None], tuple[str | None, ...]] = {}
-    nameless = []
-    for one in sorted(tellings(home), key=lambda told: told.is_agent):
-        if one.id is None:
-            nameless.append(one)
+def kept_by_ccusage(home: Path) -> dict[str, list[UsageRow]]:
+    """The rows it keeps of each message: one for each (id, requestId), or id, session and time without a requestId."""
+    kept: dict[tuple[str | None, ...], UsageRow] = {}
+    key_by_session: dict[tuple[str | None, str | None], tuple[str | None, ...]] = {}
+    without_id = []
+    for row in sorted(read_usage_rows(home), key=lambda row: row.is_agent):
+        if row.id is None:
+            without_id.append(row)
             continue
-        key: tuple[str | None, ...] = (one.id, one.request) if one.request else (one.id, one.session, one.time)
-        if one.is_agent:
-            key = known.get((one.id, one.session), key)
-        if key not in kept or _is_better(one, kept[key]):
-            kept[key] = one
-        known.setdefault((one.id, one.session), key)
-    found: dict[str, list[Telling]] = defaultdict(list)
-    for one in (*kept.values(), *nameless):
-        found[one.id or ""].append(one)
-    return found
+        key: tuple[str | None, ...] = (row.id, row.request) if row.request else (row.id, row.session, row.time)
+        if row.is_agent:
+            key = key_by_session.get((row.id, row.session), key)
+        if key not in kept or _is_better(row, kept[key]):
+            kept[key] = row
+        key_by_session.setdefault((row.id, row.session), key)
+    by_message: dict[str, list[UsageRow]] = defaultdict(list)
+    for row in (*kept.values(), *without_id):
+        by_message[row.id or ""].append(row)
+    return by_message
 
 
-def _is_better(new: Telling, old: Telling) -> bool:
+def _is_better(new: UsageRow, old: UsageRow) -> bool:
     if new.is_agent != old.is_agent:
         return old.is_agent
     return sum(new.counts) > sum(old.counts)
 
 
 def differences(home: Path, totals: Counts) -> Iterator[str]:
-    """The causes in words, each with how many messages it concerns and what it comes to."""
+    """The causes in words, each with the number of messages and the tokens it amounts to."""
     import threadline
 
-    mine: dict[str, list[Counts]] = defaultdict(list)
+    ours: dict[str, list[Counts]] = defaultdict(list)
     for charge in threadline.ledger(home):
-        mine[charge.message].append((charge.input, charge.output, charge.cache_write, charge.cache_read))
-    other = theirs(home)
+        ours[charge.message].append((charge.input, charge.output, charge.cache_write, charge.cache_read))
+    other = kept_by_ccusage(home)
     causes: dict[str, list[Counts]] = defaultdict(list)
-    for message in {*mine, *other}:
-        difference = _less(_sum(one.counts for one in other.get(message, ())), _sum(mine.get(message, ())))
+    for message in {*ours, *other}:
+        difference = _subtract(_sum(row.counts for row in other.get(message, ())), _sum(ours.get(message, ())))
         if any(difference):
-            causes[_cause(other.get(message, []), mine.get(message, []))].append(difference)
-    for cause, found in sorted(causes.items()):
-        told = ", ".join(f"{name} {count:+,}" for name, count in zip(NAMES, _sum(found), strict=True) if count)
-        yield f"{len(found):,} messages: {cause} ({told})"
-    stand_in = _sum(one.counts for some in other.values() for one in some)
-    left = _less(totals, stand_in)
-    told = ", ".join(f"{name} {count:+,}" for name, count in zip(NAMES, left, strict=True))
-    yield f"left over, not explained: {told}"
+            causes[_cause(other.get(message, []), ours.get(message, []))].append(difference)
+    for cause, counts in sorted(causes.items()):
+        tokens = ", ".join(f"{name} {count:+,}" for name, count in zip(NAMES, _sum(counts), strict=True) if count)
+        yield f"{len(counts):,} messages: {cause} ({tokens})"
+    imitated = _sum(row.counts for rows in other.values() for row in rows)
+    rest = _subtract(totals, imitated)
+    tokens = ", ".join(f"{name} {count:+,}" for name, count in zip(NAMES, rest, strict=True))
+    yield f"unexplained: {tokens}"
 
 
-def _cause(found: list[Telling], mine: list[Counts]) -> str:
+def _cause(their_rows: list[UsageRow], ours: list[Counts]) -> str:
     causes = {
-        "only theirs": not mine,
-        "only ours": not found,
-        "no requestId, so that they count each time and session anew": len(found) > len(mine)
-        and any(telling.request is None for telling in found),
-        "the same message under several requestIds, which they count each": len(found) > len(mine),
-        "several calls under one id, which they take for one": len(found) < len(mine),
-        "a progress row's placeholder taken before the agent's own output": any(telling.repeated for telling in found),
+        "only in ccusage": not ours,
+        "only in threadline": not their_rows,
+        "no requestId, so ccusage counts each time and session": len(their_rows) > len(ours)
+        and any(row.request is None for row in their_rows),
+        "the same message with several requestIds, of which ccusage counts each": len(their_rows) > len(ours),
+        "several calls with the same id, which ccusage counts as one": len(their_rows) < len(ours),
+        "ccusage counts the placeholder of a progress row instead of the agent's output": any(
+            row.is_progress for row in their_rows
+        ),
     }
-    return next((cause for cause, holds in causes.items() if holds), "a row with less output taken")
+    return next((cause for cause, holds in causes.items() if holds), "ccusage counts a row with less output")
 
 
-def _sum(some: Iterable[Counts]) -> Counts:
+def _sum(values: Iterable[Counts]) -> Counts:
     first, second, third, fourth = 0, 0, 0, 0
-    for counts in some:
+    for counts in values:
         first, second, third, fourth = first + counts[0], second + counts[1], third + counts[2], fourth + counts[3]
     return first, second, third, fourth
 
 
-def _less(counts: Counts, other: Counts) -> Counts:
+def _subtract(counts: Counts, other: Counts) -> Counts:
     return counts[0] - other[0], counts[1] - other[1], counts[2] - other[2], counts[3] - other[3]

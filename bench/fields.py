@@ -1,7 +1,7 @@
-"""What it costs to take the text out of entries, by field: beside reading the entries, and beside making it searchable.
+"""Measure how long extracting the text of entries by field takes, compared with reading them and with normalizing text.
 
-Each contender runs in a process of its own, in turn, several rounds; the best round counts. What fields cost is the
-difference to reading alone.
+Each contender runs in its own process, for several rounds; the best round counts. The cost of fields is the difference
+to reading alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import generated
+from bench.homes import generated_home, transcripts
 
 
 def read_entries(paths: list[Path]) -> Counter[str]:
@@ -40,7 +40,7 @@ def take_fields(paths: list[Path]) -> Counter[str]:
 
 
 def make_searchable(paths: list[Path]) -> Counter[str]:
-    """The same, as SQLite is given it."""
+    """The same, normalized as for SQLite's full text."""
     from threadline import entries
     from threadline.index import extract_fields, normalize_text
 
@@ -54,7 +54,7 @@ def make_searchable(paths: list[Path]) -> Counter[str]:
 
 
 def count_text(paths: list[Path]) -> Counter[str]:
-    """How much text comes out of each field, in bytes. Not timed."""
+    """The size of the text in each field, in bytes. Not timed."""
     from threadline import entries
     from threadline.index import extract_fields
 
@@ -74,13 +74,8 @@ CONTENDERS: dict[str, Callable[[list[Path]], Counter[str]]] = {
 }
 
 
-def transcripts(home: Path) -> list[Path]:
-    """The transcripts of a home."""
-    return sorted((home / "projects").rglob("*.jsonl"))
-
-
-def run_one(name: str, home: Path) -> None:
-    """Run one contender here; print its seconds and counts as JSON."""
+def run_contender(name: str, home: Path) -> None:
+    """Run one contender in this process; print its seconds and counts as JSON."""
     paths = transcripts(home)
     start = time.process_time()
     counts = CONTENDERS[name](paths)
@@ -88,10 +83,10 @@ def run_one(name: str, home: Path) -> None:
 
 
 def measure(home: Path, name: str, rounds: int) -> tuple[float, Counter[str]]:
-    """The best round of a contender, each in a process of its own."""
+    """The best round of a contender, each in its own process."""
     command = [sys.executable, __file__, "--contender", name, "--home", str(home)]
     answers = [
-        json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
+        json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - this file
         for _round in range(rounds)
     ]
     best = min(answers, key=lambda answer: float(answer["seconds"]))
@@ -115,17 +110,17 @@ def report(home: Path, rounds: int) -> None:
 
 
 def main() -> None:
-    """Measure on a home, generated where none is named."""
+    """Measure on a home; by default on a generated one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", type=Path, help="a home to read; by default one is generated")
-    parser.add_argument("--megabytes", type=float, default=200, help="how big a home to generate")
+    parser.add_argument("--megabytes", type=float, default=200, help="the size of the generated home")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--contender", help="run only this one, here, and print its figures as JSON")
+    parser.add_argument("--contender", help="run only this one, in this process, and print its figures as JSON")
     options = parser.parse_args()
     if options.contender:
-        run_one(options.contender, options.home)
+        run_contender(options.contender, options.home)
         return
-    home = options.home or generated(options.megabytes)
+    home = options.home or generated_home(options.megabytes)
     report(home, options.rounds)
 
 

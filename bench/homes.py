@@ -1,4 +1,4 @@
-"""Homes to measure on, made once and kept."""
+"""Homes to measure on, generated once and kept in bench/out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from uuid import UUID
 
 OUT = Path(__file__).parent / "out"
-GROWN = 50_000_000
+MAX_GROWING_BYTES = 50_000_000
 """The size of the transcript that lines are appended to."""
 
 
-def generated(megabytes: float) -> Path:
-    """A home of that size, with the sizes of real ones."""
+def generated_home(megabytes: float) -> Path:
+    """A generated home whose transcripts have realistic sizes."""
     from tools.demo import write
 
     home = OUT / f"home-{megabytes:g}"
@@ -30,10 +30,10 @@ def transcripts(home: Path) -> list[Path]:
     return sorted((home / "projects").rglob("*.jsonl"))
 
 
-def writable(home: Path) -> tuple[Path, Path]:
-    """A home with the same transcripts that may be written to, and its largest, cut to 50 MB, to append lines to.
+def writable_copy(home: Path) -> tuple[Path, Path]:
+    """A copy of a home, and its largest transcript, cut to 50 MB, which may be written to.
 
-    All others are links to the same files, and must stay as they are.
+    The other transcripts are hard links to those of the home, and must not be changed.
     """
     copy = home.with_name(f"{home.name}-grown")
     if copy.exists():
@@ -42,12 +42,12 @@ def writable(home: Path) -> tuple[Path, Path]:
     largest = max(transcripts(copy), key=lambda path: path.stat().st_size)
     data = largest.read_bytes()
     largest.unlink()
-    largest.write_bytes(data[: data.rfind(b"\n", 0, GROWN) + 1])
+    largest.write_bytes(data[: data.rfind(b"\n", 0, MAX_GROWING_BYTES) + 1])
     return copy, largest
 
 
-class Growing:
-    """Lines appended to a transcript: a reply each, as the last one, with ids and words of its own."""
+class GrowingTranscript:
+    """A transcript that grows: each new line is a reply like the last one, with its own ids and text."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,8 +58,8 @@ class Growing:
             rows = file.read().splitlines()
         self._row = next(row for line in reversed(rows) if (row := json.loads(line))["type"] == "assistant")
 
-    def grow(self) -> None:
-        """One more line."""
+    def append_line(self) -> None:
+        """Append a line."""
         self._count += 1
         row = json.loads(json.dumps(self._row))
         row["parentUuid"], row["uuid"] = row["uuid"], str(UUID(int=self._count + (os.getpid() << 64)))
@@ -69,12 +69,12 @@ class Growing:
         with self.path.open("ab") as file:
             file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
 
-    def cut_back(self) -> None:
-        """Take the lines away again."""
+    def truncate(self) -> None:
+        """Remove the appended lines."""
         os.truncate(self.path, self.size)
 
     def fork(self) -> Path:
-        """A transcript beside it with the same messages under the id of another session."""
+        """Write a transcript with the same messages and another session id beside it."""
         session = self.path.stem
         other = "f0" + session[2:]
         path = self.path.with_name(f"{other}.jsonl")

@@ -1,8 +1,8 @@
-"""How fast the index is made and brought up to date, and what it costs, beside claude-code-log and agentsview.
+"""Compare building and updating the index with claude-code-log and agentsview, on one generated home.
 
-All on one generated home with the sizes of real ones. Whole processes, unless it says inside; contenders take turns,
-and the best round counts, as noise only adds. Afterwards `threadline usage` is asked beside ccusage, and then searching
-is measured as `bench/search.py` does. Targets are printed beside the figures; nothing fails where one is missed.
+Times are those of whole processes, except where they are called "inside". The tools take turns, and the best round
+counts, because noise only adds. Then `threadline usage` is compared with ccusage, and search as in `bench/search.py`.
+Targets are printed beside the figures; a missed target is not a failure.
 """
 
 from __future__ import annotations
@@ -19,136 +19,138 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench import peers, search
-from bench.homes import OUT, Growing, generated, transcripts, writable
-from bench.processes import Ran, machine, run
+from bench.homes import OUT, GrowingTranscript, generated_home, transcripts, writable_copy
+from bench.processes import ProcessResult, machine_info, run
 from bench.targets import Target, print_targets
 from bench.usage import ccusage
 
 CACHE = OUT / "cache"
 ROUNDS = 3
 REFRESHES = 15
-WHOLE = 7
+COMMAND_RUNS = 7
 USAGES = 5
 
 
-def threadline(home: Path, *words: str) -> Ran:
-    """Our command, whole."""
+def threadline(home: Path, *words: str) -> ProcessResult:
+    """Run our command."""
     variables = {"CLAUDE_CONFIG_DIR": str(home), "THREADLINE_CACHE": str(CACHE), "TZ": "UTC"}
-    ran = run([sys.executable, "-m", "threadline", *words], variables)
-    if ran.code:
-        sys.exit(f"threadline {' '.join(words)} ended with {ran.code}: {ran.complaint.strip()[-500:]}")
-    return ran
+    result = run([sys.executable, "-m", "threadline", *words], variables)
+    if result.exit_code:
+        sys.exit(f"threadline {' '.join(words)} exited with {result.exit_code}: {result.stderr.strip()[-500:]}")
+    return result
 
 
 def first_index(home: Path) -> dict[str, Any]:
-    """The index made from nothing by our command."""
-    ran = threadline(home, "index", "rebuild", "--json")
-    told = json.loads(ran.said)
-    files = Path(told["path"]).parent.glob(f"{Path(told['path']).name}*")
+    """Build the index from scratch with our command."""
+    result = threadline(home, "index", "rebuild", "--json")
+    report = json.loads(result.stdout)
+    path = Path(report["path"])
+    files = path.parent.glob(f"{path.name}*")
     return {
-        "seconds": ran.seconds,
-        "cpu_seconds": ran.cpu,
-        "inside_seconds": told["seconds"],
-        "peaks": ran.peaks,
+        "seconds": result.seconds,
+        "cpu_seconds": result.cpu,
+        "inside_seconds": report["seconds"],
+        "peaks": result.peaks,
         "index_megabytes": sum(file.stat().st_size for file in files) / 1e6,
-        "counts": {name: told[name] for name in ("transcripts", "entries", "charges")},
+        "counts": {name: report[name] for name in ("transcripts", "entries", "charges")},
     }
 
 
-def refreshes(home: Path, growing: Growing) -> dict[str, Any]:
-    """Nothing changed, a line more, and a line more with a fork beside it: inside the process, and whole."""
-    told: dict[str, Any] = {"start_up": _whole(home, "index", "path")}
-    told["nothing_changed"] = _both(home, None)
-    told["appended"] = _both(home, growing)
+def time_refreshes(home: Path, growing: GrowingTranscript) -> dict[str, Any]:
+    """Time refreshes after no change, one new line, and one new line with a fork beside the transcript."""
+    figures: dict[str, Any] = {"start_up": _time_command(home, "index", "path")}
+    figures["nothing_changed"] = _time_refresh(home, None)
+    figures["appended"] = _time_refresh(home, growing)
     fork = growing.fork()
     try:
         threadline(home, "index", "refresh")
-        told["appended_beside_a_fork"] = _both(home, growing)
+        figures["appended_beside_a_fork"] = _time_refresh(home, growing)
     finally:
         fork.unlink()
-        growing.cut_back()
+        growing.truncate()
     threadline(home, "index", "refresh")
-    return told
+    return figures
 
 
-def _both(home: Path, growing: Growing | None) -> dict[str, float]:
+def _time_refresh(home: Path, growing: GrowingTranscript | None) -> dict[str, float]:
+    """Time a refresh inside one process, and as a command."""
     command = [sys.executable, __file__, "--inside", str(home), *([str(growing.path)] if growing else [])]
-    times = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
-    whole = []
-    for _turn in range(WHOLE):
+    times = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - this file
+    commands = []
+    for _round in range(COMMAND_RUNS):
         if growing is not None:
-            growing.grow()
-        whole.append(threadline(home, "index", "refresh").seconds)
+            growing.append_line()
+        commands.append(threadline(home, "index", "refresh").seconds)
     return {
         "inside_median": median(times),
         "inside_best": min(times),
         "inside_longest": max(times),
-        "seconds": min(whole),
-        "seconds_median": median(whole),
+        "seconds": min(commands),
+        "seconds_median": median(commands),
     }
 
 
-def _whole(home: Path, *words: str) -> dict[str, float]:
-    times = [threadline(home, *words).seconds for _turn in range(WHOLE)]
+def _time_command(home: Path, *words: str) -> dict[str, float]:
+    times = [threadline(home, *words).seconds for _round in range(COMMAND_RUNS)]
     return {"seconds": min(times), "seconds_median": median(times)}
 
 
-def run_inside(home: Path, grown: Path | None) -> None:
-    """Refresh here, again and again, each time after one more line where a transcript is named; print the seconds."""
+def run_inside(home: Path, transcript: Path | None) -> None:
+    """Refresh in this process several times, each after a new line if a transcript is named; print the seconds."""
     from threadline.find import homes
     from threadline.index import index_path, refresh_index
 
-    found = homes(home)
-    index = index_path((one.path for one in found), CACHE)
-    growing = Growing(grown) if grown else None
-    refresh_index(index, found)
+    all_homes = homes(home)
+    index = index_path((home.path for home in all_homes), CACHE)
+    growing = GrowingTranscript(transcript) if transcript else None
+    refresh_index(index, all_homes)
     times = []
-    for _turn in range(REFRESHES):
+    for _round in range(REFRESHES):
         if growing is not None:
-            growing.grow()
+            growing.append_line()
         start = time.perf_counter()
-        refresh_index(index, found)
+        refresh_index(index, all_homes)
         times.append(time.perf_counter() - start)
     print(json.dumps(times))
 
 
-def usage(home: Path, program: Path | None) -> dict[str, Any]:
-    """The best of a few runs of `threadline usage` and of ccusage, in turn, everything warm."""
+def compare_usage(home: Path, program: Path | None) -> dict[str, Any]:
+    """The best of a few runs of `threadline usage` and ccusage in turn, with warm caches."""
     try:
-        rival = str(ccusage(program))
+        other = str(ccusage(program))
     except (SystemExit, OSError, subprocess.CalledProcessError) as error:
-        print(f"ccusage is left out: {error}; name its program with --ccusage PATH.")
+        print(f"Skipping ccusage: {error}. Name its program with --ccusage PATH.")
         return {}
-    if shutil.which(rival) is None:
-        print(f"ccusage is left out: {rival} cannot be run; name its program with --ccusage PATH.")
+    if shutil.which(other) is None:
+        print(f"Skipping ccusage: {other} cannot be run. Name its program with --ccusage PATH.")
         return {}
     theirs, ours = [], []
-    for turn in range(USAGES + 1):
-        other = run([rival, "daily", "--json", "--offline"], {"CLAUDE_CONFIG_DIR": str(home), "TZ": "UTC"})
-        own = threadline(home, "usage", "--by", "day", "--tz", "UTC", "--json")
-        if turn:  # the first fills the caches
-            theirs.append(other.seconds)
-            ours.append(own.seconds)
+    for round_number in range(USAGES + 1):
+        their_run = run([other, "daily", "--json", "--offline"], {"CLAUDE_CONFIG_DIR": str(home), "TZ": "UTC"})
+        our_run = threadline(home, "usage", "--by", "day", "--tz", "UTC", "--json")
+        if round_number:  # the first round fills the caches
+            theirs.append(their_run.seconds)
+            ours.append(our_run.seconds)
     return {"threadline": min(ours), "ccusage": min(theirs), "times": min(theirs) / min(ours), "rounds": USAGES}
 
 
-def measured_peers(home: Path, growing: Growing, told: dict[str, Any]) -> dict[str, Any]:
-    """All of the peers' figures about indexing; those that are known are not measured again."""
-    for peer in peers.indexing(home):
-        if peer.name in told:
+def measure_peers(home: Path, growing: GrowingTranscript, figures: dict[str, Any]) -> dict[str, Any]:
+    """The figures of other tools, including `figures` of an earlier run, which are not measured again."""
+    for peer in peers.indexing_peers(home):
+        if peer.name in figures:
             print(f"{peer.name} is not measured again.")
             continue
-        print(f"{peer.name} indexes …", file=sys.stderr)
+        print(f"indexing with {peer.name} …", file=sys.stderr)
         first = peers.first_index(peer, home)
         if first:
-            told[peer.name] = {"first": first, **peers.refreshes(peer, home, growing)}
+            figures[peer.name] = {"first": first, **peers.time_refreshes(peer, home, growing)}
             peer.refresh(home)
-            peers.keep("index", home, {peer.name: told[peer.name]})
-    return told
+            peers.save_figures("index", home, {peer.name: figures[peer.name]})
+    return figures
 
 
-def targets(megabytes: float, ours: dict[str, Any], others: dict[str, Any], used: dict[str, Any]) -> list[Target]:
-    """What was to be reached, and what was."""
+def targets(megabytes: float, ours: dict[str, Any], others: dict[str, Any], usage: dict[str, Any]) -> list[Target]:
+    """The targets for threadline."""
     rate = megabytes / ours["first"]["seconds"]
     rates = [megabytes / other["first"]["seconds"] for other in others.values()]
     share = ours["first"]["index_megabytes"] / megabytes
@@ -160,15 +162,15 @@ def targets(megabytes: float, ours: dict[str, Any], others: dict[str, Any], used
         Target("nothing changed, inside, ms", "under", 50, ours["nothing_changed"]["inside_median"] * 1000),
         Target("a line appended, inside, ms", "under", 20, ours["appended"]["inside_median"] * 1000),
         Target("… beside a fork, ms", "under", 20, ours["appended_beside_a_fork"]["inside_median"] * 1000),
-        Target("usage, times ccusage", "at least", 30, used.get("times")),
+        Target("usage, times ccusage", "at least", 30, usage.get("times")),
     ]
 
 
-def print_table(megabytes: float, told: dict[str, dict[str, Any]]) -> None:
-    """All contenders side by side."""
+def print_table(megabytes: float, tools: dict[str, dict[str, Any]]) -> None:
+    """Print the figures of all tools side by side."""
     rows: dict[str, list[str]] = {name: [] for name in ("s", "s of a core", "MB/s", "peak MB", "index MB", "% of it")}
-    for one in told.values():
-        first = one["first"]
+    for figures in tools.values():
+        first = figures["first"]
         rows["s"].append(f"{first['seconds']:.1f}")
         rows["s of a core"].append(f"{first['cpu_seconds']:.1f}")
         rows["MB/s"].append(f"{megabytes / first['seconds']:.1f}")
@@ -176,46 +178,47 @@ def print_table(megabytes: float, told: dict[str, dict[str, Any]]) -> None:
         rows["index MB"].append(f"{first['index_megabytes']:.0f}")
         rows["% of it"].append(f"{first['index_megabytes'] / megabytes:.1%}")
     for name in ("nothing_changed", "appended", "appended_beside_a_fork"):
-        said = name.replace("_", " ")
-        rows[f"{said}, whole, ms"] = [f"{one[name]['seconds'] * 1000:.0f}" for one in told.values()]
-        inside = [one[name].get("inside_median", one[name].get("inside_seconds")) for one in told.values()]
-        rows[f"{said}, inside, ms"] = [f"{seconds * 1000:.1f}" if seconds is not None else "-" for seconds in inside]
-    print(f"\n{'':<36}" + "".join(f"{name:>17}" for name in told))
+        label = name.replace("_", " ")
+        time_refreshes = [figures[name] for figures in tools.values()]
+        rows[f"{label}, whole, ms"] = [f"{refresh['seconds'] * 1000:.0f}" for refresh in time_refreshes]
+        inside = [refresh.get("inside_median", refresh.get("inside_seconds")) for refresh in time_refreshes]
+        rows[f"{label}, inside, ms"] = [f"{seconds * 1000:.1f}" if seconds is not None else "-" for seconds in inside]
+    print(f"\n{'':<36}" + "".join(f"{name:>17}" for name in tools))
     for label, cells in rows.items():
         print(f"{label:<36}" + "".join(f"{cell:>17}" for cell in cells))
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Measure it all on one home."""
-    figures: dict[str, Any] = {"machine": machine()}
-    home, grown = writable(options.home or generated(options.megabytes))
-    growing = Growing(grown)
+    """Measure all tools on one home, print the table, and save the figures."""
+    figures: dict[str, Any] = {"machine": machine_info()}
+    home, transcript = writable_copy(options.home or generated_home(options.megabytes))
+    growing = GrowingTranscript(transcript)
     sizes = [path.stat().st_size for path in transcripts(home)]
     megabytes = sum(sizes) / 1e6
     figures["home"] = {"transcripts": len(sizes), "megabytes": megabytes, "grown_megabytes": growing.size / 1e6}
     load = figures["machine"]["load_at_start"][0]
     print(f"{len(sizes):,} transcripts, {megabytes:,.0f} MB, the growing one {growing.size / 1e6:.0f}; load {load:.2f}")
     rounds = [first_index(home)]
-    others = measured_peers(home, growing, peers.known("index", options.peers_from))
-    rounds += [first_index(home) for _turn in range(options.rounds - 1)]
-    ours = {"first": min(rounds, key=lambda one: float(one["seconds"])), "rounds": rounds}
-    ours |= refreshes(home, growing)
-    used = usage(home, options.ccusage)
-    figures |= {"threadline": ours, "peers": others, "usage": used}
+    others = measure_peers(home, growing, peers.load_figures("index", options.peers_from))
+    rounds += [first_index(home) for _round in range(options.rounds - 1)]
+    ours = {"first": min(rounds, key=lambda figures: float(figures["seconds"])), "rounds": rounds}
+    ours |= time_refreshes(home, growing)
+    usage = compare_usage(home, options.ccusage)
+    figures |= {"threadline": ours, "peers": others, "usage": usage}
     print_table(megabytes, {"threadline": ours, **others})
-    if used:
-        print(f"\nusage, whole process: threadline {used['threadline']:.3f} s, ccusage {used['ccusage']:.3f} s")
-    figures["targets"] = print_targets(targets(megabytes, ours, others, used))
+    if usage:
+        print(f"\nusage, whole process: threadline {usage['threadline']:.3f} s, ccusage {usage['ccusage']:.3f} s")
+    figures["targets"] = print_targets(targets(megabytes, ours, others, usage))
     (OUT / "index.json").write_text(json.dumps(figures, indent=1))
 
 
 def main() -> None:
-    """Measure indexing, then searching."""
+    """Measure indexing, then search."""
     parser = argparse.ArgumentParser(description=__doc__)
     search.add_options(parser)
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often our first index is made")
-    parser.add_argument("--ccusage", type=Path, help="its native program; by default npm brings it")
-    parser.add_argument("--no-search", action="store_true", help="measure indexing alone")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often to build the first index")
+    parser.add_argument("--ccusage", type=Path, help="its native program; by default it is installed with npm")
+    parser.add_argument("--no-search", action="store_true", help="measure only indexing")
     parser.add_argument("--inside", nargs="+", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:

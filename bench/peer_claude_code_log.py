@@ -1,8 +1,7 @@
-"""What claude-code-log does when it indexes and searches, by its own functions; runs in an environment that has it.
+"""Index and search with the functions of claude-code-log, in an environment that has it installed.
 
-Its command makes pages of all sessions when it reads them, and has no option to leave them out. Here only what its
-`serve` needs to search is made: the cache of every project, then full text, as its command makes them. Pages would come
-on top.
+Its command also writes pages of all sessions, and has no option to skip them. This script only creates what its `serve`
+needs to search: the cache of every project, then the full-text index. Writing pages would take additional time.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 
 def index(projects: Path, database: Path) -> None:
-    """Bring cache and full text up to date; print what that took."""
+    """Update cache and full text, and print how long that took."""
     from claude_code_log.cache import CacheManager, get_library_version
     from claude_code_log.cli import apply_write_pragmas
     from claude_code_log.converter import ensure_fresh_cache
@@ -32,19 +31,19 @@ def index(projects: Path, database: Path) -> None:
     status = ensure_index(connection)
     connection.close()
     end = time.perf_counter()
-    told = {"seconds": end - start, "cache_seconds": cached - start, "messages": status.indexed_messages}
-    print(json.dumps(told), flush=True)
+    figures = {"seconds": end - start, "cache_seconds": cached - start, "messages": status.indexed_messages}
+    print(json.dumps(figures), flush=True)
 
 
 def answer(database: Path) -> None:
-    """Answer queries from standard input, one a line: how long each took, and how many it found."""
+    """Run queries from standard input, one per line, and print the time and the number of hits of each."""
     from claude_code_log.search import SEARCH_FIELDS, search
 
     connection = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)
     for line in sys.stdin:
         start = time.perf_counter()
-        found = search(connection, json.loads(line), fields=SEARCH_FIELDS, limit=20)
-        print(json.dumps({"seconds": time.perf_counter() - start, "hits": len(found)}), flush=True)
+        hits = search(connection, json.loads(line), fields=SEARCH_FIELDS, limit=20)
+        print(json.dumps({"seconds": time.perf_counter() - start, "hits": len(hits)}), flush=True)
 
 
 if __name__ == "__main__":

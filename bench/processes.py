@@ -1,4 +1,4 @@
-"""Whole processes: how long one takes, and the most memory that it and its workers held."""
+"""Run whole processes, and measure their time and the peak memory of each process."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-LOOK_EVERY = 0.01
+_MAX_POLL_SECONDS = 0.01
 
 
-class Ran(NamedTuple):
-    """What a process took and said; `peaks` are in MB, one for each of its processes, the first its own."""
+class ProcessResult(NamedTuple):
+    """The result of a process. `peaks` are in MB, one for each process that it consists of, the first its own."""
 
     seconds: float
     cpu: float
     peaks: list[float]
-    said: str
-    complaint: str
-    code: int
+    stdout: str
+    stderr: str
+    exit_code: int
 
 
-def run(command: list[str], environment: Mapping[str, str]) -> Ran:
-    """Run a command to its end, looking at its memory meanwhile."""
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint:
+def run(command: list[str], environment: Mapping[str, str]) -> ProcessResult:
+    """Run a command to its end, and sample its memory meanwhile."""
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         before = _cpu()
         start = time.perf_counter()
-        process = subprocess.Popen(  # noqa: S603 - contenders
-            command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=said, stderr=complaint
+        process = subprocess.Popen(  # noqa: S603 - our own commands
+            command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
         )
         peaks: dict[int, int] = {}
-        wait = 0.001  # short commands are timed finely, long ones are left in peace
+        wait = 0.001  # short commands are sampled often, long ones less
         while process.poll() is None:
-            for pid in family(process.pid):
-                peaks[pid] = max(peaks.get(pid, 0), high_water(pid))
+            for pid in process_tree(process.pid):
+                peaks[pid] = max(peaks.get(pid, 0), peak_memory(pid))
             time.sleep(wait)
-            wait = min(LOOK_EVERY, wait * 1.1)
+            wait = min(_MAX_POLL_SECONDS, wait * 1.1)
         seconds = time.perf_counter() - start
-        held = [peak / 1024 for peak in peaks.values() if peak]
-        return Ran(seconds, _cpu() - before, held, _read(said), _read(complaint), process.returncode)
+        peaks_mb = [peak / 1024 for peak in peaks.values() if peak]
+        return ProcessResult(seconds, _cpu() - before, peaks_mb, _read(stdout), _read(stderr), process.returncode)
 
 
 def _cpu() -> float:
-    """Seconds of a core that processes which have ended took: other work on the machine changes it little."""
+    """The CPU seconds of child processes that have ended. Other work on the machine changes it little."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -57,20 +57,20 @@ def _read(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace")
 
 
-def family(pid: int) -> list[int]:
-    """A process, those that it started, and those that they started."""
-    found = [pid]
-    for one in found:
+def process_tree(pid: int) -> list[int]:
+    """The ids of a process and all its descendants."""
+    pids = [pid]
+    for parent in pids:
         try:
-            threads = list(Path(f"/proc/{one}/task").iterdir())
-            found += [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-        except OSError:  # it has ended meanwhile
+            threads = list(Path(f"/proc/{parent}/task").iterdir())
+            pids += [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+        except OSError:  # it has ended
             continue
-    return found
+    return pids
 
 
-def high_water(pid: int) -> int:
-    """The most memory that a process has held, in kB."""
+def peak_memory(pid: int) -> int:
+    """The peak memory of a process, in kB."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -79,7 +79,7 @@ def high_water(pid: int) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds of a core that a process has taken, with its children that have ended."""
+    """The CPU seconds of a process and of its children that have ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -87,8 +87,8 @@ def cpu_seconds(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def machine() -> dict[str, Any]:
-    """What the figures depend on besides the code."""
+def machine_info() -> dict[str, Any]:
+    """The machine and versions that the figures depend on."""
     import sqlite3
 
     return {

@@ -1,7 +1,7 @@
-"""How fast a home is read, and in how much memory, beside what reading alone, `json` and `orjson` take.
+"""Compare reading a home with `json`, `orjson` and with only reading the bytes: time and memory.
 
-Each contender runs in a process of its own, in turn, several rounds; the best round counts, as noise only adds. All are
-given the same files, from the page cache. `make bench` generates a home with the sizes of real ones.
+Each contender runs in its own process, in turn, for several rounds; the best round counts, because noise only adds. All
+read the same files from the page cache. `make bench` generates a home with the sizes of real ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from threadline.model.homes import Transcript
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import OUT, generated
+from bench.homes import OUT, generated_home, transcripts
 
 
 def read_limit(paths: list[Path]) -> int:
@@ -36,7 +36,7 @@ def json_loads(paths: list[Path]) -> int:
 
 
 def orjson_loads(paths: list[Path]) -> int:
-    """The rival: untyped decoding of every line, as fast as it gets in Python."""
+    """Untyped decoding of every line, as fast as it gets in Python."""
     return _loads(paths, orjson.loads)
 
 
@@ -92,7 +92,7 @@ def _on_all_cores(count: Callable[[Transcript], int], paths: list[Path]) -> int:
     from threadline import homes, look
     from threadline.parallel import map_transcripts
 
-    return sum(answer for _one, answer in map_transcripts(count, look(homes(_home(paths))[0]).transcripts))
+    return sum(figures for _transcript, figures in map_transcripts(count, look(homes(_home(paths))[0]).transcripts))
 
 
 def threadline_heads_on_all_cores(paths: list[Path]) -> int:
@@ -139,13 +139,8 @@ CONTENDERS: dict[str, Callable[[list[Path]], int]] = {
 }
 
 
-def transcripts(home: Path) -> list[Path]:
-    """The transcripts of a home."""
-    return sorted((home / "projects").rglob("*.jsonl"))
-
-
-def run_one(name: str, home: Path) -> None:
-    """Run one contender here; print its seconds, peak memory in MB and count as JSON."""
+def run_contender(name: str, home: Path) -> None:
+    """Run one contender in this process; print its seconds, peak memory in MB and count as JSON."""
     paths = transcripts(home)
     start = time.perf_counter()
     count = CONTENDERS[name](paths)
@@ -156,50 +151,50 @@ def run_one(name: str, home: Path) -> None:
 
 
 def measure(home: Path, rounds: int, names: Iterable[str]) -> dict[str, dict[str, float]]:
-    """The best round of each contender, each in a process of its own."""
+    """The best round of each contender, each in its own process."""
     best: dict[str, dict[str, float]] = {}
     for turn in range(rounds):
         for name in names:
             command = [sys.executable, __file__, "--contender", name, "--home", str(home)]
-            answer = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
-            if turn == 0 or answer["seconds"] < best[name]["seconds"]:
-                best[name] = answer
+            figures = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - this file
+            if turn == 0 or figures["seconds"] < best[name]["seconds"]:
+                best[name] = figures
         print(f"round {turn + 1} of {rounds} done", file=sys.stderr)
     return best
 
 
 def report(home: Path, best: dict[str, dict[str, float]]) -> None:
-    """Print the figures, and keep them in bench/out/read.json."""
+    """Print the figures, and save them in bench/out/read.json."""
     sizes = sorted(path.stat().st_size for path in transcripts(home))
     size = sum(sizes) / 1e6
-    rival = best["orjson.loads"]["seconds"]
-    at = {
+    orjson_seconds = best["orjson.loads"]["seconds"]
+    percentiles = {
         name: sizes[min(len(sizes) - 1, int(len(sizes) * share))]
         for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
     }
-    spread = ", ".join(f"{name} {value / 1e3:,.0f} kB" for name, value in at.items())
+    spread = ", ".join(f"{name} {value / 1e3:,.0f} kB" for name, value in percentiles.items())
     print(f"{len(sizes):,} transcripts, {size:,.0f} MB; {spread}, largest {sizes[-1] / 1e6:,.1f} MB\n")
     print(f"{'':<34}{'seconds':>9}{'MB/s':>8}{'x orjson':>10}{'peak MB':>9}{'count':>10}")
-    for name, answer in best.items():
-        seconds = answer["seconds"]
-        figures = f"{seconds:>9.2f}{size / seconds:>8.0f}{rival / seconds:>10.2f}{answer['peak']:>9.0f}"
-        print(f"{name:<34}{figures}{answer['count']:>10,}")
+    for name, figures in best.items():
+        seconds = figures["seconds"]
+        cells = f"{seconds:>9.2f}{size / seconds:>8.0f}{orjson_seconds / seconds:>10.2f}{figures['peak']:>9.0f}"
+        print(f"{name:<34}{cells}{figures['count']:>10,}")
     OUT.mkdir(exist_ok=True)
     (OUT / "read.json").write_text(json.dumps({"transcripts": len(sizes), "megabytes": size, "best": best}, indent=1))
 
 
 def main() -> None:
-    """Measure all contenders on a home, generated where none is named."""
+    """Measure all contenders on a home; by default on a generated one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", type=Path, help="a home to read; by default one is generated")
-    parser.add_argument("--megabytes", type=float, default=1239, help="how big a home to generate")
+    parser.add_argument("--megabytes", type=float, default=1239, help="the size of the generated home")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--contender", help="run only this one, here, and print its figures as JSON")
+    parser.add_argument("--contender", help="run only this one, in this process, and print its figures as JSON")
     options = parser.parse_args()
     if options.contender:
-        run_one(options.contender, options.home)
+        run_contender(options.contender, options.home)
         return
-    home = options.home or generated(options.megabytes)
+    home = options.home or generated_home(options.megabytes)
     report(home, measure(home, options.rounds, CONTENDERS))
 
 

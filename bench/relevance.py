@@ -1,8 +1,8 @@
-"""How good the ranking is: judged queries, asked of written sessions among a generated home.
+"""The quality of the ranking: judged queries on written sessions among those of a generated home.
 
-Recall at ten is the share of what was meant that is among the first ten hits; the reciprocal rank is one for a first
-hit that was meant, a half for a second, none beyond the tenth. Both are means over queries. The queries, what each of
-them means and why are in `bench/relevance/queries.toml`.
+Recall at ten is the share of the intended results that are among the first ten hits. The reciprocal rank is one if the
+first hit is an intended result, a half if the second is, and zero if none of the ten is. Both are means over queries.
+The queries, their intended results and the reasons are in `bench/relevance/queries.toml`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from statistics import fmean
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import OUT, generated
-from bench.relevance_noise import SESSIONS as NOISE
-from bench.relevance_noise import bury
-from bench.relevance_sessions import SCRIPTS, scripts, tell
+from bench.homes import OUT, generated_home
+from bench.relevance_noise import SESSIONS as NOISE_SESSIONS
+from bench.relevance_noise import write_noise
+from bench.relevance_sessions import SCRIPTS, scripts, write_scripts
 from tools.demo import projects
 
 from threadline.errors import BadQuery
@@ -35,15 +35,15 @@ from threadline.search import search
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MEGABYTES = 50
-FIRST = 10
+HITS_SHOWN = 10
 _TASK = "task:"
-_BEGINNING = 200_000
+_HEAD_BYTES = 200_000
 
-Meant = Callable[[Hit], bool]
+Predicate = Callable[[Hit], bool]
 
 
-class Judged(NamedTuple):
-    """A query, its kind, what is meant by it, and why."""
+class JudgedQuery(NamedTuple):
+    """A query, its kind, its intended results, and why those are intended."""
 
     kind: str
     text: str
@@ -52,9 +52,9 @@ class Judged(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a query found: which of the first ten were meant, out of how many, and what else came."""
+    """The quality of the hits of a query: its intended results that are missing, and the hits that came instead."""
 
-    judged: Judged
+    judged: JudgedQuery
     recall: float
     reciprocal: float
     missed: list[str]
@@ -63,50 +63,52 @@ class Outcome(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing better could be wished for."""
+        """Whether the hits could not be better."""
         return self.recall == self.reciprocal == 1
 
 
-def queries() -> Iterator[Judged]:
+def queries() -> Iterator[JudgedQuery]:
     """The judged queries."""
-    for kind, some in tomllib.loads((SCRIPTS / "queries.toml").read_text(encoding="utf-8")).items():
-        for text, meant, why in some:
-            yield Judged(kind, text, tuple(meant), why)
+    for kind, judgements in tomllib.loads((SCRIPTS / "queries.toml").read_text(encoding="utf-8")).items():
+        for text, meant, why in judgements:
+            yield JudgedQuery(kind, text, tuple(meant), why)
 
 
 class Home:
     """Written sessions, alone or among generated ones, and their index."""
 
-    def __init__(self, folder: Path, around: Path | None = None, noise: int = NOISE) -> None:
+    def __init__(self, folder: Path, surroundings: Path | None = None, noise: int = NOISE_SESSIONS) -> None:
         self._home = folder / "home"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        if around is not None:
-            shutil.copytree(around, self._home)
-        self._tasks = {title: _sessions_of(around, asked) for title, asked in _tasks()} if around is not None else {}
-        self._marks = tell(self._home)
-        bury(self._home, scripts().values(), noise)
+        if surroundings is not None:
+            shutil.copytree(surroundings, self._home)
+        self._tasks = (
+            {title: _sessions_of(surroundings, text) for title, text in _tasks()} if surroundings is not None else {}
+        )
+        self._marks = write_scripts(self._home)
+        write_noise(self._home, scripts().values(), noise)
         self._sessions = {name: script.session for name, script in scripts().items()}
         self._index = folder / "index.sqlite"
         refresh_index(self._index, homes(os.fspath(self._home)), jobs=1)
 
-    def opened(self) -> Index:
+    def open(self) -> Index:
         """The index."""
         return Index.open(self._index)
 
-    def meant(self, judged: Judged) -> dict[str, Meant]:
-        """What a query means, each thing with how to know it; without what only a generated home has."""
-        return {name: known for one in judged.meant for name, known in self._known(one)}
+    def meant(self, judged: JudgedQuery) -> dict[str, Predicate]:
+        """The intended results of a query, each with its predicate; none of a generated home that is absent."""
+        return {name: matches for text in judged.meant for name, matches in self._predicates(text)}
 
-    def _known(self, text: str) -> Iterator[tuple[str, Meant]]:
+    def _predicates(self, text: str) -> Iterator[tuple[str, Predicate]]:
         if text.startswith(_TASK):
             for session in self._tasks.get(text.removeprefix(_TASK), ()):
-                yield session, _of_session(session)
+                yield session, _is_of_session(session)
             return
-        either = [self._is(name) for name in text.split("|")]
-        yield text, lambda hit: any(same(hit) for same in either)
+        either = [self._is_named(name) for name in text.split("|")]
+        yield text, lambda hit: any(matches(hit) for matches in either)
 
-    def _is(self, name: str) -> Meant:
+    def _is_named(self, name: str) -> Predicate:
         session = self._sessions[name.partition(":")[0]]
         line = self._marks[name] if ":" in name else None
         return lambda hit: hit.session == session and line in {None, hit.place.line}
@@ -116,99 +118,102 @@ def _tasks() -> Iterator[tuple[str, str]]:
     yield from ((task.title, task.prompt) for project in projects.ALL for task in project.tasks)
 
 
-def _sessions_of(home: Path, asked: str) -> set[str]:
-    """The sessions of a generated home that begin with a task."""
-    wanted = json.dumps(asked, ensure_ascii=False)[1:-1].encode()
-    paths = (path for path in home.glob("projects/*/*.jsonl") if wanted in path.open("rb").read(_BEGINNING))
+def _sessions_of(home: Path, text: str) -> set[str]:
+    """The sessions of a generated home that begin with the prompt of a task."""
+    encoded = json.dumps(text, ensure_ascii=False)[1:-1].encode()
+    paths = (path for path in home.glob("projects/*/*.jsonl") if encoded in path.open("rb").read(_HEAD_BYTES))
     return {path.stem for path in paths}
 
 
 def outcomes(home: Home) -> Iterator[Outcome]:
-    """What each query finds, as a person would be shown it."""
+    """The outcome of each query, from the hits that a user would be shown."""
     names = {script.session: name for name, script in scripts().items()}
-    with home.opened() as index:
+    with home.open() as index:
         for judged in queries():
             meant = home.meant(judged)
             if not meant:
                 continue
-            found = _asked(index, judged.text)
-            told = [{name for name, same in meant.items() if same(hit)} for hit in found.hits[:FIRST]]
-            seen = set().union(*told)
-            ranks = [at for at, some in enumerate(told, 1) if some]
-            others = [hit for hit, some in zip(found.hits, told, strict=False) if not some]
+            hits = _search(index, judged.text)
+            matched = [{name for name, matches in meant.items() if matches(hit)} for hit in hits.hits[:HITS_SHOWN]]
+            seen = set().union(*matched)
+            ranks = [rank for rank, names_matched in enumerate(matched, 1) if names_matched]
+            others = [hit for hit, names_matched in zip(hits.hits, matched, strict=False) if not names_matched]
             yield Outcome(
                 judged,
-                min(1.0, len(seen) / min(FIRST, len(meant))),
+                min(1.0, len(seen) / min(HITS_SHOWN, len(meant))),
                 1 / ranks[0] if ranks else 0.0,
-                sorted(meant.keys() - seen)[:FIRST],
-                [_named(index, hit, names) for hit in others[: (ranks[0] if ranks else FIRST)]],
-                found.note,
+                sorted(meant.keys() - seen)[:HITS_SHOWN],
+                [_describe(index, hit, names) for hit in others[: (ranks[0] if ranks else HITS_SHOWN)]],
+                hits.note,
             )
 
 
-def _asked(index: Index, text: str) -> Hits:
+def _search(index: Index, text: str) -> Hits:
     try:
-        return search(index, text, limit=FIRST, now=NOW, zone=UTC, near=True)
+        return search(index, text, limit=HITS_SHOWN, now=NOW, zone=UTC, near=True)
     except BadQuery as error:
         return Hits((), 0, note=str(error).split("\n", maxsplit=1)[0])
 
 
-def _named(index: Index, hit: Hit, names: dict[str, str]) -> str:
+def _describe(index: Index, hit: Hit, names: dict[str, str]) -> str:
     session = hit.session or ""
     name = names.get(session) or index.titles([session]).get(session, session)
     return f"{name} ({hit.field or hit.kind}: {' '.join(hit.snippet.split())[:60]})"
 
 
-def figures(found: Iterable[Outcome]) -> dict[str, dict[str, float]]:
-    """Recall and reciprocal rank, for each kind and for all together."""
-    listed = list(found)
+def figures(results: Iterable[Outcome]) -> dict[str, dict[str, float]]:
+    """Mean recall and reciprocal rank of each kind of query, and of all together."""
+    listed = list(results)
     kinds = dict.fromkeys(outcome.judged.kind for outcome in listed)
     by_kind = {kind: [outcome for outcome in listed if outcome.judged.kind == kind] for kind in kinds} | {"all": listed}
     return {
         kind: {
-            "queries": len(some),
-            "recall_at_10": round(fmean(one.recall for one in some), 4),
-            "mrr": round(fmean(one.reciprocal for one in some), 4),
+            "queries": len(group),
+            "recall_at_10": round(fmean(outcome.recall for outcome in group), 4),
+            "mrr": round(fmean(outcome.reciprocal for outcome in group), 4),
         }
-        for kind, some in by_kind.items()
+        for kind, group in by_kind.items()
     }
 
 
-def worst(found: Iterable[Outcome]) -> list[Outcome]:
-    """The queries that could be answered better, the worst first."""
+def worst(results: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes that could be better, the worst first."""
     return sorted(
-        (outcome for outcome in found if not outcome.is_whole), key=lambda outcome: (outcome.recall, outcome.reciprocal)
+        (outcome for outcome in results if not outcome.is_whole),
+        key=lambda outcome: (outcome.recall, outcome.reciprocal),
     )
 
 
-def _of_session(session: str) -> Meant:
+def _is_of_session(session: str) -> Predicate:
     return lambda hit: hit.session == session
 
 
 def main() -> None:
-    """Measure, print, and keep the figures."""
+    """Measure, print, and write the figures to bench/out/relevance.json."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=float, default=MEGABYTES, help="of the generated home; 0 for none")
+    parser.add_argument("--megabytes", type=float, default=MEGABYTES, help="size of the generated home; 0 for none")
     parser.add_argument("--worst", type=int, default=12, help="how many of the worst misses to show")
     options = parser.parse_args()
-    around = generated(options.megabytes) if options.megabytes else None
-    home = Home(OUT / "relevance", around)
-    started = time.perf_counter()
-    found = list(outcomes(home))
-    taken = time.perf_counter() - started
-    told = figures(found)
+    surroundings = generated_home(options.megabytes) if options.megabytes else None
+    home = Home(OUT / "relevance", surroundings)
+    start = time.perf_counter()
+    results = list(outcomes(home))
+    taken = time.perf_counter() - start
+    measures = figures(results)
     print(
-        f"{len(scripts())} written sessions, buried in noise and {options.megabytes:g} MB of generated ones;"
+        f"{len(scripts())} written sessions, among noise and {options.megabytes:g} MB of generated ones;"
         f" {taken:.1f} s for all queries"
     )
-    for kind, one in told.items():
-        print(f"  {kind:12} {one['queries']:4.0f} queries  recall@10 {one['recall_at_10']:.3f}  MRR {one['mrr']:.3f}")
-    misses = worst(found)
-    print(f"{len(misses)} could be answered better; the worst:")
+    for kind, mean in measures.items():
+        print(
+            f"  {kind:12} {mean['queries']:4.0f} queries  recall@10 {mean['recall_at_10']:.3f}  MRR {mean['mrr']:.3f}"
+        )
+    misses = worst(results)
+    print(f"{len(misses)} outcomes could be better; the worst:")
     for miss in misses[: options.worst]:
         _print_miss(miss)
-    kept = {"figures": told, "megabytes": options.megabytes, "misses": [_plain(outcome) for outcome in misses]}
-    (OUT / "relevance.json").write_text(json.dumps(kept, ensure_ascii=False, indent=1), encoding="utf-8")
+    report = {"figures": measures, "megabytes": options.megabytes, "misses": [_plain(outcome) for outcome in misses]}
+    (OUT / "relevance.json").write_text(json.dumps(report, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def _print_miss(miss: Outcome) -> None:
@@ -217,8 +222,8 @@ def _print_miss(miss: Outcome) -> None:
         print(f"      note: {miss.note}")
     if miss.missed:
         print(f"      missed: {', '.join(miss.missed)}")
-    for one in miss.instead[:3]:
-        print(f"      came: {one}")
+    for hit in miss.instead[:3]:
+        print(f"      instead: {hit}")
 
 
 def _plain(miss: Outcome) -> dict[str, object]:

@@ -1,6 +1,6 @@
-"""Noise around written sessions: tools that print their words by the thousand, and prompts that say a few in passing.
+"""Noise around the written sessions: long tool outputs of their words, and prompts that mention a few of them.
 
-A real home is like that: a long log has any three words somewhere, and most sessions are about something else.
+A real home has such noise: a long log contains any three words somewhere, and most sessions are about something else.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tests.transcripts import Part, Pen, call, meta, prompt, reply, transcript, 
 SESSIONS = 80
 _LAST = datetime(2026, 11, 14, 18, tzinfo=UTC)
 _DAYS = 340
-_SAID = frozenset("=><")
+_TEXT_MARKS = frozenset("=><")
 _WORD = re.compile("[a-z]{3,}")
-_ASKED = (
+_PROMPTS = (
     "run it again and show me all of it",
     "what else is in there?",
     "go on",
@@ -30,7 +30,7 @@ _ASKED = (
     "later we have to talk about {}, not now",
     "list everything that has to do with {} and leave out {}",
 )
-_ANSWERED = (
+_REPLIES = (
     "Nothing stands out in it.",
     "The output is long; the part about {} looks as before.",
     "I looked at all of it. {} and {} come up a few times, and nothing is wrong with them.",
@@ -39,33 +39,33 @@ _ANSWERED = (
 _COMMANDS = ("cat notes/all.txt", "git log -p", "journalctl --no-pager", "tail -n 400 build.log", "make report")
 
 
-def bury(home: Path, scripts: Iterable[Script], sessions: int = SESSIONS) -> None:
-    """Write so many sessions of noise beside the others, the same each run."""
-    told = list(scripts)
-    said = [text for script in told for what, text in script.lines if what in _SAID]
-    words = [word for text in said for word in _WORD.findall(text.lower())]
+def write_noise(home: Path, scripts: Iterable[Script], sessions: int = SESSIONS) -> None:
+    """Write that many sessions of noise beside the others. Each run writes the same ones."""
+    listed = list(scripts)
+    texts = [text for script in listed for what, text in script.lines if what in _TEXT_MARKS]
+    words = [word for text in texts for word in _WORD.findall(text.lower())]
     for number in range(sessions):
         rng = Random(number)
-        project = rng.choice(told).project
+        project = rng.choice(listed).project
         session = f"{rng.getrandbits(32):08x}-0000-4000-8000-{rng.getrandbits(48):012x}"
         pen = Pen(session, start=_LAST - timedelta(days=rng.random() * _DAYS), cwd=project)
-        parts = [part for _ in range(rng.randrange(4, 12)) for part in _turn(rng, said, words)]
+        parts = [part for _ in range(rng.randrange(4, 12)) for part in _turn(rng, texts, words)]
         folder = re.sub("[^A-Za-z0-9]", "-", project)
         titled = meta("ai-title", aiTitle=f"Notes about {rng.choice(words)} and more")
         write(home / "projects" / folder / f"{session}.jsonl", *transcript(*parts, titled, pen=pen))
 
 
-def _turn(rng: Random, said: list[str], words: list[str]) -> list[Part]:
+def _turn(rng: Random, texts: list[str], words: list[str]) -> list[Part]:
     few = rng.choices(words, k=2)
-    printed = "\n".join(_line(rng, said, words) for _ in range(rng.randrange(5, 90)))
+    printed = "\n".join(_line(rng, texts, words) for _ in range(rng.randrange(5, 90)))
     return [
-        prompt(rng.choice(_ASKED).format(*few)),
+        prompt(rng.choice(_PROMPTS).format(*few)),
         call("Bash", rng.choice(_COMMANDS), result=printed),
-        reply(rng.choice(_ANSWERED).format(*few)),
+        reply(rng.choice(_REPLIES).format(*few)),
     ]
 
 
-def _line(rng: Random, said: list[str], words: list[str]) -> str:
+def _line(rng: Random, texts: list[str], words: list[str]) -> str:
     if rng.random() < 0.1:  # noqa: PLR2004 - a line in ten is a quotation
-        return rng.choice(said)
+        return rng.choice(texts)
     return f"{rng.getrandbits(28):07x} {' '.join(rng.choices(words, k=rng.randrange(4, 12)))}"

@@ -1,12 +1,12 @@
-"""Sessions that are written down as short scripts, made into transcripts: what the relevance set is asked of.
+"""The transcripts that the relevance queries are judged on, written as short scripts.
 
-A script is a line that names it, then lines that each begin with what they are:
+A script is a line with its name, then lines that each begin with a mark:
 
-    ### name | when | project | branch | resumes other      the last part only for a copy; `forks` has new ids
-    = title     > prompt    < reply     ~ thought           lines of the same kind go on
+    ### name | time | project | branch | resumes other      the last part only in a copy; `forks` has new ids
+    = title     > prompt    < reply     ~ thought           consecutive lines with the same mark are one text
     $ command   | output    ! output of a failure
-    @ Tool what             + text that is written          and then its output
-    :mark                                                   names the entry that comes next
+    @ Tool path             + text that it writes           followed by its output
+    :mark                                                   a name for the next entry
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,11 +26,11 @@ from tests.transcripts import Part, Pen, Row, call, meta, prompt, reply, transcr
 
 SCRIPTS = Path(__file__).parent / "relevance"
 _HEAD = "### "
-_PRINTED = {"|", "!"}
+_OUTPUT_MARKS = {"|", "!"}
 
 
 class Script(NamedTuple):
-    """One session as it is written down; `lines` are pairs of what a line is and what it says."""
+    """The script of a session; `lines` are pairs of the mark and the text of a line."""
 
     name: str
     start: datetime
@@ -40,19 +41,19 @@ class Script(NamedTuple):
 
     @property
     def session(self) -> str:
-        """Its id: it looks random, and is the same each run."""
-        made = hashlib.sha256(self.name.encode()).hexdigest()
-        return f"{made[:8]}-{made[8:12]}-4{made[12:15]}-8{made[15:18]}-{made[18:30]}"
+        """Its id, derived from its name."""
+        digest = hashlib.sha256(self.name.encode()).hexdigest()
+        return f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-8{digest[15:18]}-{digest[18:30]}"
 
 
 def scripts() -> dict[str, Script]:
-    """All of them, by name."""
+    """All scripts by name."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(SCRIPTS.glob("*.txt")))
-    found = [_script(one) for text in texts for one in text.split(f"\n{_HEAD}")]
-    named = {one.name: one for one in found}
-    if len(named) < len(found):
-        sys.exit("Two sessions of the relevance set have one name.")
-    return named
+    parsed = [_script(part) for text in texts for part in text.split(f"\n{_HEAD}")]
+    by_name = {script.name: script for script in parsed}
+    if len(by_name) < len(parsed):
+        sys.exit("Two sessions of the relevance set have the same name.")
+    return by_name
 
 
 def _script(text: str) -> Script:
@@ -63,12 +64,11 @@ def _script(text: str) -> Script:
     return Script(name, when, project, branch, "".join(copied), lines)
 
 
-def tell(home: Path) -> dict[str, int]:
-    """Write all transcripts into a home; gives the lines of the entries that have a mark, by `name:mark`."""
-    told = scripts()
+def write_scripts(home: Path) -> dict[str, int]:
+    """Write all transcripts to a home; returns the lines of the entries that have a mark, by `name:mark`."""
     rows: dict[str, list[Row]] = {}
     marks: dict[str, int] = {}
-    for script in told.values():
+    for script in scripts().values():
         how, _, other = script.copied.partition(" ")
         before = list(_copied(rows[other], script, new_ids=how == "forks")) if other else []
         rows[script.name] = [*before, *_rows(script, before, marks)]
@@ -96,24 +96,24 @@ def _rows(script: Script, before: list[Row], marks: dict[str, int]) -> Iterator[
 
 
 def _parts(script: Script) -> Iterator[tuple[str, str, Part]]:
-    """What happens, one part after another, with what it is and what it says."""
-    runs = [(what, "\n".join(text for _, text in some)) for what, some in groupby(script.lines, lambda one: one[0])]
+    """The parts of a session in order, each with its mark and text."""
+    runs = [(what, "\n".join(text for _, text in lines)) for what, lines in groupby(script.lines, itemgetter(0))]
     at = 0
     while at < len(runs):
         what, text = runs[at]
         at += 1
         if what == "=":
             continue
-        given = ""
+        written = ""
         if what == "@" and at < len(runs) and runs[at][0] == "+":
-            given, at = runs[at][1], at + 1
+            written, at = runs[at][1], at + 1
         result, failed = None, False
-        if what in "$@" and at < len(runs) and runs[at][0] in _PRINTED:
+        if what in "$@" and at < len(runs) and runs[at][0] in _OUTPUT_MARKS:
             result, failed, at = runs[at][1], runs[at][0] == "!", at + 1
-        yield what, text, _part(what, text, given, result, failed=failed)
+        yield what, text, _part(what, text, written, result, failed=failed)
 
 
-def _part(what: str, text: str, given: str, result: str | None, *, failed: bool) -> Part:
+def _part(what: str, text: str, written: str, result: str | None, *, failed: bool) -> Part:
     if what == ">":
         return prompt(text)
     if what == "<":
@@ -124,20 +124,20 @@ def _part(what: str, text: str, given: str, result: str | None, *, failed: bool)
         return call("Bash", text, result=result or "", error=failed)
     if what == "@":
         tool, _, name = text.partition(" ")
-        return call(tool, _given(tool, name, given), result=result or f"The file {name} has been updated.")
+        return call(tool, _tool_input(tool, name, written), result=result or f"The file {name} has been updated.")
     if what == ":":
         return {}
     raise ValueError(f"{what} {text}: no part of a session begins with {what!r}.")
 
 
-def _given(tool: str, name: str, text: str) -> Any:
+def _tool_input(tool: str, name: str, text: str) -> Any:
     if tool == "Edit":
         return {"file_path": name, "old_string": "", "new_string": text}
     return {"file_path": name, "content": text} if tool == "Write" else name
 
 
 def _copied(rows: list[Row], script: Script, *, new_ids: bool) -> Iterator[Row]:
-    """What a session that goes on in another file repeats."""
+    """The rows of another session that this session repeats."""
     for row in rows:
         if "uuid" not in row:
             continue

@@ -1,7 +1,8 @@
-"""What a statusline takes: in a small home, for the same session in a large one, and beside a bare interpreter.
+"""The time of a status line in a small home, for the same session in a large home, and of a bare interpreter.
 
-Each contender runs in a process of its own, in turn, several rounds; the best round counts, as noise only adds. The
-session is the same file in both homes; of the others, some changed today and the rest long ago, as in a home in use.
+Each contender runs in its own process, in turn, in several rounds; the best round counts, since noise only adds time.
+The session is the same file in both homes. A few of the other transcripts changed today and the rest long ago, as in a
+home in use.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ SOURCE = Path(__file__).parents[1] / "src"
 COMMAND = ("-c", "from threadline.cli import main; main()", "statusline", "--json")
 BARE = {"interpreter alone": ("-c", "pass"), "import msgspec, click": ("-c", "import msgspec, click")}
 _LONG_AGO = 30 * 86400
-_TODAY = 5
+_CHANGED_TODAY = 5
 _SESSION = "5e551011-0000-4000-8000-0000000000be"
 
 
-def made(megabytes: int) -> Path:
-    """A home of about that size; made once, and kept for the next time."""
+def generated_home(megabytes: int) -> Path:
+    """A home of about that size, generated once and kept in bench/out."""
     from tools.demo import write
 
     home = OUT / f"statusline-{megabytes}"
@@ -34,13 +35,13 @@ def made(megabytes: int) -> Path:
     return home
 
 
-def aged(home: Path, session: Path) -> Path:
-    """Put the session into a home of which little changed today; give where it lies."""
-    then = time.time() - _LONG_AGO
+def add_session(home: Path, session: Path) -> Path:
+    """Copy the session to a home, of whose other transcripts few changed today; returns the path of the copy."""
+    long_ago = time.time() - _LONG_AGO
     paths = sorted(home.glob("projects/**/*.jsonl"))
     for path in paths:
-        os.utime(path, (then, then))
-    for path in sorted(paths, key=lambda one: one.stat().st_size)[-_TODAY:]:
+        os.utime(path, (long_ago, long_ago))
+    for path in sorted(paths, key=_size)[-_CHANGED_TODAY:]:
         path.touch()
     own = home / f"projects/-bench/{_SESSION}.jsonl"
     own.parent.mkdir(exist_ok=True)
@@ -49,17 +50,21 @@ def aged(home: Path, session: Path) -> Path:
     return own
 
 
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
 def best(contenders: dict[str, tuple[tuple[str, ...], Path | None, Path | None]], rounds: int) -> dict[str, float]:
-    """The best time of each, in seconds."""
-    found = dict.fromkeys(contenders, float("inf"))
+    """The best time of each contender, in seconds."""
+    best_seconds = dict.fromkeys(contenders, float("inf"))
     for _ in range(rounds):
         for name, (arguments, home, session) in contenders.items():
             env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "CLAUDE_CONFIG_DIR": str(home)}
-            given = json.dumps({"transcript_path": str(session), "model": {"display_name": "Opus"}}).encode()
-            started = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], env=env, input=given, capture_output=True, check=True)  # noqa: S603 - ours
-            found[name] = min(found[name], time.perf_counter() - started)
-    return found
+            event = json.dumps({"transcript_path": str(session), "model": {"display_name": "Opus"}}).encode()
+            start = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], env=env, input=event, capture_output=True, check=True)  # noqa: S603 - ours
+            best_seconds[name] = min(best_seconds[name], time.perf_counter() - start)
+    return best_seconds
 
 
 def main() -> None:
@@ -67,24 +72,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", type=int, default=20, metavar="MB")
     parser.add_argument("--large", type=int, default=1200, metavar="MB")
-    parser.add_argument("--home", type=Path, help="a large home at hand, instead of one that is made; its times change")
+    parser.add_argument(
+        "--home",
+        type=Path,
+        help="an existing large home, instead of a generated one; its modification times are changed",
+    )
     parser.add_argument("--rounds", type=int, default=15)
-    given = parser.parse_args()
-    homes = {"small": made(given.small), "large": given.home or made(given.large)}
-    session = max(homes["small"].glob("projects/*/*-*-*-*-*.jsonl"), key=lambda one: one.stat().st_size)
+    options = parser.parse_args()
+    homes = {"small": generated_home(options.small), "large": options.home or generated_home(options.large)}
+    session = max(homes["small"].glob("projects/*/*-*-*-*-*.jsonl"), key=_size)
     contenders: dict[str, tuple[tuple[str, ...], Path | None, Path | None]] = {
         name: (arguments, None, None) for name, arguments in BARE.items()
     }
     for name, home in homes.items():
-        contenders[f"statusline, {name} home"] = (COMMAND, home, aged(home, session))
-    found = best(contenders, given.rounds)
+        contenders[f"statusline, {name} home"] = (COMMAND, home, add_session(home, session))
+    best_seconds = best(contenders, options.rounds)
     for name, home in homes.items():
         size = sum(path.stat().st_size for path in home.glob("projects/**/*.jsonl"))
         print(f"{name} home: {size / 1e6:,.0f} MB; this session {session.stat().st_size / 1e6:.1f} MB")
-    base = found["import msgspec, click"]
-    for name, seconds in found.items():
+    base = best_seconds["import msgspec, click"]
+    for name, seconds in best_seconds.items():
         print(f"{name:28} {seconds * 1000:7.1f} ms {seconds / base:6.2f} times the libraries")
-    ratio = found["statusline, large home"] / found["statusline, small home"]
+    ratio = best_seconds["statusline, large home"] / best_seconds["statusline, small home"]
     print(f"large home against small: {ratio:.2f} times")
 
 

@@ -1,4 +1,4 @@
-"""Targets: what was to be reached, beside what was."""
+"""Targets of benchmarks, printed beside the figures that were measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 
 class Target(NamedTuple):
-    """A figure and its bound; no figure where it could not be measured."""
+    """A figure and its bound. The figure is None if it could not be measured."""
 
     name: str
     how: Literal["at least", "at most", "under"]
@@ -15,7 +15,7 @@ class Target(NamedTuple):
 
     @property
     def is_met(self) -> bool | None:
-        """Whether it is reached."""
+        """Whether the target is met."""
         if self.figure is None:
             return None
         if self.how == "at least":
@@ -24,10 +24,10 @@ class Target(NamedTuple):
 
 
 def print_targets(targets: list[Target]) -> list[dict[str, Any]]:
-    """Print them, and give them for JSON."""
+    """Print targets, and return them for JSON."""
     print()
     for target in targets:
         figure = f"{target.figure:>9.1f}" if target.figure is not None else f"{'-':>9}"
-        met = {True: "met", False: "missed", None: "not measured"}[target.is_met]
-        print(f"{target.name:<36}{figure}   {target.how} {target.bound:g}: {met}")
+        outcome = {True: "met", False: "missed", None: "not measured"}[target.is_met]
+        print(f"{target.name:<36}{figure}   {target.how} {target.bound:g}: {outcome}")
     return [{**target._asdict(), "met": target.is_met} for target in targets]

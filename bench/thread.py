@@ -1,7 +1,7 @@
-"""What threading costs per entry, and that the cost does not grow with the session.
+"""The cost of threading per entry, and whether it grows with the session.
 
-A chain of turns, each with a prompt, calls with their results and a reply, is threaded whole at three sizes, each in a
-process of its own, best of several rounds. Then the largest session of a demo home is read from its files.
+A chain of turns, each with a prompt, calls with their results and a reply, is threaded at three sizes, each in its own
+process; the best of several rounds counts. Then the largest session of a demo home is read from its files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rows(size: int) -> Iterator[str]:
             4: f'[{{"type":"tool_result","tool_use_id":"t{turn}b","content":"ok"}}]',
             5: '[{"type":"text","text":"Sorted."}]',
         }[step]
-        # The result of the first call hangs off its own call, beside the second: the path misses it.
+        # The parent of the first call's result is that call, so the result is beside the path.
         parent = f'"n{number - 2}"' if step in (3, 4) else last
         message = f'"role":"{kind}","content":{content}'
         if kind == "assistant":
@@ -49,24 +49,29 @@ def rows(size: int) -> Iterator[str]:
 
 
 def thread(path: Path) -> dict[str, float]:
-    """Thread a transcript that is read already: the best round, in microseconds an entry."""
+    """Thread a transcript whose entries are already in memory: the best round, in microseconds per entry."""
     from threadline.parse import entries
     from threadline.thread import build_history
 
-    found = list(entries(path))
-    gc.freeze()  # the collector's rounds over what was read before are no work of threading
+    rows_read = list(entries(path))
+    gc.freeze()  # garbage collection of what was read before is no part of threading
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        made = build_history(found)
+        history = build_history(rows_read)
         best = min(best, time.perf_counter() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    said = len(made.conversation)
-    return {"entries": len(found), "seconds": best, "each": best / len(found) * 1e6, "said": said, "peak": peak}
+    return {
+        "entries": len(rows_read),
+        "seconds": best,
+        "each": best / len(rows_read) * 1e6,
+        "conversation": len(history.conversation),
+        "peak": peak,
+    }
 
 
 def read_session(path: Path) -> dict[str, float]:
-    """Read a session from its files, agents and all."""
+    """Read a session and its agents from their files."""
     from threadline.load import read
 
     best = float("inf")
@@ -86,15 +91,15 @@ def read_session(path: Path) -> dict[str, float]:
     }
 
 
-def in_a_process(what: str, path: Path) -> dict[str, float]:
-    """Measure in a process of its own, so that no figure stands on the memory of another."""
+def measure_in_process(what: str, path: Path) -> dict[str, float]:
+    """Measure in a new process, so that no measurement affects the memory of another."""
     command = [sys.executable, __file__, "--measure", what, "--path", str(path)]
-    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
-    return found
+    figures: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - this script
+    return figures
 
 
-def generated(size: int) -> Path:
-    """The transcript of that many rows, made once."""
+def chain_transcript(size: int) -> Path:
+    """A transcript with that many rows, generated once."""
     path = OUT / f"chain-{size}.jsonl"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
@@ -106,7 +111,7 @@ def generated(size: int) -> Path:
 
 
 def largest_session() -> Path:
-    """The largest main transcript of a demo home, made once."""
+    """The largest main transcript of a demo home, generated once."""
     from tools.demo import write
 
     home = OUT / f"home-{MEGABYTES}"
@@ -116,26 +121,28 @@ def largest_session() -> Path:
     return max(mains, key=lambda path: path.stat().st_size)
 
 
-def shown(name: str, one: dict[str, float]) -> dict[str, float]:
-    """Print the figures of one measurement."""
-    print(f"{name:<28}{one['entries']:>11,}{one['seconds']:>9.2f}{one['each']:>9.2f}{one['peak']:>9,.0f}")
-    return one
+def print_figures(name: str, figures: dict[str, float]) -> dict[str, float]:
+    """Print and return the figures of one measurement."""
+    print(
+        f"{name:<28}{figures['entries']:>11,}{figures['seconds']:>9.2f}{figures['each']:>9.2f}{figures['peak']:>9,.0f}"
+    )
+    return figures
 
 
 def main() -> None:
-    """Measure, print the table, keep the figures in bench/out/thread.json."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--measure", choices=["thread", "read"], help=argparse.SUPPRESS)
-    options.add_argument("--path", type=Path, help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.measure:
-        print(json.dumps((thread if given.measure == "thread" else read_session)(given.path)))
+    """Measure, print, and write the figures to bench/out/thread.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--measure", choices=["thread", "read"], help=argparse.SUPPRESS)
+    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps((thread if options.measure == "thread" else read_session)(options.path)))
         return
     print(f"{'':<28}{'entries':>11}{'seconds':>9}{'µs each':>9}{'peak MB':>9}")
-    chains = [shown("loop() of a chain", in_a_process("thread", generated(size))) for size in SIZES]
-    session = shown("read() of a demo session", in_a_process("read", largest_session()))
+    chains = [print_figures("chain, threaded", measure_in_process("thread", chain_transcript(size))) for size in SIZES]
+    session = print_figures("demo session, read", measure_in_process("read", largest_session()))
     growth = chains[-1]["each"] / chains[0]["each"]
-    print(f"\nTen times the entries cost {growth:.2f} times as much each.")
+    print(f"\nWith ten times the entries, each costs {growth:.2f} times as much.")
     (OUT / "thread.json").write_text(json.dumps({"chains": chains, "session": session}, indent=1))
 
 

@@ -1,7 +1,7 @@
-"""How soon `threadline watch` shows an entry, how many a second it holds, and what it costs when nothing happens.
+"""The latency of `threadline watch`, the entries per second it can follow, and its CPU time while nothing happens.
 
-The command runs in a process of its own and prints JSON Lines into a pipe, or its table; a home of many transcripts is
-made for it. Entries carry the moment they were written at, so that each that comes out tells how long it took.
+The command runs in its own process and prints JSON Lines or its table to a pipe, for a generated home of many
+transcripts. The timestamp of each entry is the time it was written at, so its output shows how long it took.
 """
 
 from __future__ import annotations
@@ -21,40 +21,45 @@ from pathlib import Path
 from statistics import quantiles
 from typing import IO, Any
 
-OUT = Path(__file__).parent / "out"
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from bench.homes import OUT
+from bench.processes import cpu_seconds, peak_memory
+
 SESSION = "5e551011-0000-4000-8000-{:012}"
-AGENTS = 3  # of four transcripts, so many are agents', as in real homes
-SMALL = 100_000
-WARM_UP = 3.0
+AGENTS_PER_SESSION = 3  # as in real homes
+MAX_TRANSCRIPT_BYTES = 100_000
+WARM_UP_SECONDS = 3.0
 
 
-def made_home(path: Path, transcripts: int) -> list[Path]:
-    """A home of small transcripts, an hour to a year old."""
+def generated_home(path: Path, transcripts: int) -> list[Path]:
+    """The paths of a home of small transcripts, an hour to a year old."""
     paths = []
     now = time.time()
     for number in range(transcripts):
-        session = number // (AGENTS + 1)
+        session = number // (AGENTS_PER_SESSION + 1)
         folder = path / "projects" / f"-work-project-{session % 60}"
         main = folder / f"{SESSION.format(session)}.jsonl"
         agent = main.with_suffix("") / "subagents" / f"agent-{number:08x}.jsonl"
-        one = agent if number % (AGENTS + 1) else main
-        paths.append(one)
-        if not one.exists() or one.stat().st_size > SMALL:  # a measurement before this one wrote to it
-            one.parent.mkdir(parents=True, exist_ok=True)
-            one.write_bytes(b"".join(row(line, session) for line in range(20)))
+        transcript = agent if number % (AGENTS_PER_SESSION + 1) else main
+        paths.append(transcript)
+        if (
+            not transcript.exists() or transcript.stat().st_size > MAX_TRANSCRIPT_BYTES
+        ):  # an earlier measurement appended to it
+            transcript.parent.mkdir(parents=True, exist_ok=True)
+            transcript.write_bytes(b"".join(row(line, session) for line in range(20)))
         old = now - 3600 - number * 31_536_000 / transcripts
-        os.utime(one, (old, old))
+        os.utime(transcript, (old, old))
     return paths
 
 
 def row(number: int, session: int = 0) -> bytes:
-    """A line as long as most are, that says when it was written, and its number."""
+    """A line of typical length, with its number and the current time."""
     when = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return _TEMPLATE % (SESSION.format(session).encode(), number, when.encode(), number)
 
 
 def template() -> bytes:
-    """Such a line, with places for what differs."""
+    """The line, with placeholders for session, number and time."""
     entry = {
         "parentUuid": None,
         "isSidechain": False,
@@ -73,7 +78,7 @@ _TEMPLATE = template()
 
 
 class Watch:
-    """The command, and when each line of its answer came."""
+    """The running command, and the time of each line that it prints."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -89,30 +94,28 @@ class Watch:
             self.finished += ((now, line) for line in lines)
 
     def wait_for(self, count: int, seconds: float) -> float:
-        """Wait until so many lines have come; how long that took."""
+        """Wait until that many lines are printed; returns how long that took."""
         start = time.monotonic()
         while len(self.finished) < count and time.monotonic() - start < seconds:
             time.sleep(0.005)
         return time.monotonic() - start
 
     def cpu(self) -> float:
-        """Seconds of a core that it has used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The CPU seconds it has used."""
+        return cpu_seconds(self.process.pid)
 
     def memory(self) -> float:
-        """The most memory it has held, in MB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
+        """Its peak memory, in MB."""
+        return peak_memory(self.process.pid) / 1024
 
 
 @contextmanager
-def watching(home: Path, *words: str) -> Iterator[Watch]:
-    """The command on a home, warmed up."""
+def start_watch(home: Path, *words: str) -> Iterator[Watch]:
+    """Start the command on a home, and let it warm up."""
     command = [sys.executable, "-m", "threadline", "watch", "--home", str(home), *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)  # noqa: S603 - our own
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)  # noqa: S603 - our own command
     try:
-        time.sleep(WARM_UP)
+        time.sleep(WARM_UP_SECONDS)
         yield Watch(process)
     finally:
         process.send_signal(signal.SIGINT)
@@ -120,8 +123,8 @@ def watching(home: Path, *words: str) -> Iterator[Watch]:
 
 
 def latency(home: Path, path: Path, count: int) -> list[float]:
-    """How long each of so many entries took, written one by one at uneven moments."""
-    with watching(home, "--jsonl") as watch:
+    """The latencies of that many entries, written one by one at uneven intervals."""
+    with start_watch(home, "--jsonl") as watch:
         for number in range(count):
             with path.open("ab") as file:
                 file.write(row(number))
@@ -135,70 +138,70 @@ def _written(line: bytes) -> float:
 
 
 def throughput(home: Path, path: Path, rate: int, seconds: float, *words: str) -> dict[str, Any]:
-    """Write so many lines a second for a while; what came, and how far behind it was at the end."""
+    """Write lines at a rate for some time: how many were printed, and how far behind the command was at the end."""
     pause = 0.05
-    each = int(rate * pause)
-    with watching(home, *words) as watch:
+    batch = int(rate * pause)
+    with start_watch(home, *words) as watch:
         start = time.monotonic()
         before = watch.cpu()
         sent = 0
         with path.open("ab", buffering=0) as file:
             while time.monotonic() - start < seconds:
-                file.write(b"".join(row(sent + one) for one in range(each)))
-                sent += each
+                file.write(b"".join(row(sent + offset) for offset in range(batch)))
+                sent += batch
                 time.sleep(max(0.0, start + sent / rate - time.monotonic()))
-        took = time.monotonic() - start
+        seconds_taken = time.monotonic() - start
         behind = watch.wait_for(sent, 120)
         cpu, memory = watch.cpu() - before, watch.memory()
         return {
-            "a_second": sent / took,
+            "a_second": sent / seconds_taken,
             "sent": sent,
             "came": len(watch.finished),
             "seconds_behind": behind,
-            "cpu": cpu / took,
+            "cpu": cpu / seconds_taken,
             "memory": memory,
         }
 
 
 def idle(home: Path, seconds: float) -> float:
-    """The share of a core that is used while nothing happens."""
-    with watching(home) as watch:
+    """The share of a core that is used while nothing is written."""
+    with start_watch(home) as watch:
         before = watch.cpu()
         time.sleep(seconds)
         return (watch.cpu() - before) / seconds
 
 
 def spread(values: list[float]) -> str:
-    """Median, p99 and the longest, in milliseconds."""
+    """Median, 99th percentile and maximum, in milliseconds."""
     cuts = quantiles(values, n=100)
     return f"p50 {cuts[49] * 1000:.0f} ms, p99 {cuts[98] * 1000:.0f} ms, longest {max(values) * 1000:.0f} ms"
 
 
 def main() -> None:
-    """Measure all of it."""
+    """Measure, print, and write the figures to bench/out/watch.json."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--transcripts", type=int, default=3000)
-    parser.add_argument("--rate", type=int, default=10_000, help="lines a second")
-    parser.add_argument("--seconds", type=float, default=60, help="how long that is held")
-    parser.add_argument("--idle", type=float, default=30, help="seconds without anything happening")
+    parser.add_argument("--rate", type=int, default=10_000, help="lines per second")
+    parser.add_argument("--seconds", type=float, default=60, help="how long lines are written")
+    parser.add_argument("--idle", type=float, default=30, help="seconds in which nothing is written")
     parser.add_argument("--entries", type=int, default=200, help="entries whose latency is measured")
     options = parser.parse_args()
     home = OUT / f"watch-{options.transcripts}"
-    paths = made_home(home, options.transcripts)
+    paths = generated_home(home, options.transcripts)
     figures: dict[str, Any] = {"transcripts": len(paths)}
     figures["idle"] = idle(home, options.idle)
     print(f"idle, {len(paths):,} transcripts: {figures['idle']:.2%} of a core")
     for name, path in (("newest", paths[0]), ("oldest", paths[-4])):
-        found = latency(home, path, options.entries)
-        figures[name] = {"latencies": sorted(found), "came": len(found)}
-        print(f"latency, {name} transcript: {spread(found)}; {len(found)} of {options.entries} came")
+        latencies = latency(home, path, options.entries)
+        figures[name] = {"latencies": sorted(latencies), "came": len(latencies)}
+        print(f"latency, {name} transcript: {spread(latencies)}; {len(latencies)} of {options.entries} printed")
     for name, words in (("table", ()), ("jsonl", ("--jsonl",))):
-        held = throughput(home, paths[0], options.rate, options.seconds, *words)
-        figures[name] = held
+        result = throughput(home, paths[0], options.rate, options.seconds, *words)
+        figures[name] = result
         print(
-            f"{name}: {held['a_second']:,.0f} lines a second for {options.seconds:g} s: {held['came']:,} of"
-            f" {held['sent']:,} came, {held['seconds_behind']:.2f} s behind at the end,"
-            f" {held['cpu']:.0%} of a core, {held['memory']:.0f} MB"
+            f"{name}: {result['a_second']:,.0f} lines per second for {options.seconds:g} s: {result['came']:,} of"
+            f" {result['sent']:,} printed, {result['seconds_behind']:.2f} s behind at the end,"
+            f" {result['cpu']:.0%} of a core, {result['memory']:.0f} MB"
         )
     (OUT / "watch.json").write_text(json.dumps(figures, indent=1))
 
