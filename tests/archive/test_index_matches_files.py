@@ -38,8 +38,16 @@ QUESTIONS: dict[str, Callable[[Archive], Any]] = {
     "homes and machines": lambda archive: archive.ledger().by("home", "machine"),
     "the total": lambda archive: archive.ledger().total,
     "charges": lambda archive: sorted(
-        (one.message, one.part, one.session or "", one.project, str(one.place), str(one.amount), *map(str, one.flags))
-        for one in archive.ledger()
+        (
+            charge.message,
+            charge.part,
+            charge.session or "",
+            charge.project,
+            str(charge.place),
+            str(charge.amount),
+            *map(str, charge.flags),
+        )
+        for charge in archive.ledger()
     ),
     "problems": lambda archive: sorted(map(str, archive.ledger().problems)),
 }

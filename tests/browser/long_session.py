@@ -38,4 +38,4 @@ def write(home: Path, *, shortened: bool, identity: str = LONG, entries: int = E
     )
     pools = Pools(project, Random(f"{identity} pools"), 400_000)  # noqa: S311 - seeded, for made-up text
     with patch.object(tool_calls, "LONGEST", SHORTENED if shortened else tool_calls.LONGEST):
-        return Session(plan, home, Random(identity), pools).tell(None)  # noqa: S311 - the same
+        return Session(plan, home, Random(identity), pools).write(None)  # noqa: S311 - the same

@@ -314,9 +314,9 @@ def read_sessions(home: Path) -> Answers:
     answers = {
         name: sorted((named, value(session)) for named, session in listed_sessions) for name, value in values.items()
     }
-    # Of transcripts that belong to no session, no session can tell.
-    covered = {one.line.transcript for _, session in all_sessions for one in session}
-    is_complete = all(str(one.path) in covered for one in threadline.look(home).transcripts if one.size)
+    # Transcripts that belong to no session are missing from every session.
+    covered = {entry.line.transcript for _, session in all_sessions for entry in session}
+    is_complete = all(str(file.path) in covered for file in threadline.look(home).transcripts if file.size)
     files = sorted(
         {
             path

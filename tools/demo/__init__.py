@@ -1,8 +1,8 @@
-"""A made-up Claude home, as big as wanted: for a first look, for tests, for measuring.
+"""Generate a Claude home of any size, for the demo, for tests and for benchmarks.
 
-Everything in it is invented, and no two runs with the same seed and size differ. Its shape is that of real
-homes: sizes of transcripts and lines, versions from 0.2.126 on, agents, branches, compactions, copies, side
-files, and one transcript that a crash has torn.
+All of its content is invented. The same seed and size always give the same bytes. It resembles real homes
+in the sizes of transcripts and lines, versions (from 0.2.126 on), agents, branches, compactions, copies and side files.
+One transcript ends with a line that a crash has cut off.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _MEGABYTE = 1_000_000
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What was written."""
+    """The size of the home that was written."""
 
     transcripts: int
-    """All of them, those of agents included, without the journals of workflows."""
+    """Including those of agents, without the journals of workflows."""
     agents: int
-    """How many of the transcripts are agents'."""
+    """The number of transcripts of agents."""
     lines: int
     bytes: int
     projects: int
@@ -48,16 +48,16 @@ def write(
     """Write a home into an empty or new directory.
 
     Args:
-        directory: Where; must not hold anything yet.
+        directory: Must be empty or not exist yet.
         seed: The same seed, size and last day give the same bytes on every machine.
-        megabytes: How much the transcripts are to hold, in millions of bytes. Big homes hit it to a few
-            percent, small ones come out bigger: what every home must show takes about 2.
-        transcripts: How many transcripts; by default as many as real homes of that size have.
+        megabytes: The size of the transcripts, in millions of bytes. Large homes match it within a few percent.
+            Small ones are larger, since the sessions that every home has take about 2.
+        transcripts: The number of transcripts; by default that of real homes of this size.
         until: The day of the newest session.
         progress: Called after each session with bytes written and bytes to write.
 
     Raises:
-        BadQuery: The directory holds something, or the size makes no sense.
+        BadQuery: The directory is not empty, or the size is not positive.
         Unreadable: The directory cannot be written.
     """
     from tools.demo.home import HomeGenerator  # noqa: PLC0415 - the command line imports this module just to name it
@@ -68,14 +68,16 @@ def write(
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise BadQuery(f"{directory} is not empty. Name a new directory, so that no home is written over.")
         directory.mkdir(parents=True, exist_ok=True)
-        maker = HomeGenerator(directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until)
-        told = maker.write(progress)
+        generator = HomeGenerator(
+            directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until
+        )
+        sessions = generator.write(progress)
     except OSError as error:
         raise Unreadable(f"Cannot write a demo home in {directory}: {error.strerror or error}.") from error
     return Written(
-        transcripts=len(told) + sum(one.agents for one in told),
-        agents=sum(one.agents for one in told),
-        lines=sum(one.lines for one in told),
-        bytes=sum(one.size for one in told),
-        projects=len({one.plan.project.folder for one in told}),
+        transcripts=len(sessions) + sum(session.agents for session in sessions),
+        agents=sum(session.agents for session in sessions),
+        lines=sum(session.lines for session in sessions),
+        bytes=sum(session.size for session in sessions),
+        projects=len({session.plan.project.folder for session in sessions}),
     )

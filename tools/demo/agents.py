@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tools.demo.usage import Count
 
 _HUGE = 2_000_000
-"""Bytes that must be left in a transcript before a single line may take a good part of them."""
+"""From this number of remaining bytes on, a single line may take a large part of them."""
 _PLACEHOLDERS = (1, 2, 3, 4, 5, 8)
 
 
 class AgentWork:
-    """Writes messages and calls of one agent until its transcript is as big as it should be."""
+    """Writes messages and calls of one agent until its transcript has its planned size."""
 
     def __init__(
         self, scribe: TranscriptWriter, desk: Workspace, model: str, budget: int, *, side: bool | None = None
@@ -54,7 +54,7 @@ class AgentWork:
         return self.budget - self.scribe.size
 
     def user(self, content: Any, *, parent: Any = ..., prompt: bool = True, **more: Any) -> str:
-        """A user row; `more` are the fields that stand after the time."""
+        """A user row; `more` are the fields after the time."""
         before: Row = {
             name: more.pop(name) for name in ("isMeta", "isVisibleInTranscriptOnly", "isCompactSummary") if name in more
         }
@@ -66,7 +66,7 @@ class AgentWork:
         return identity
 
     def message(self, blocks: list[Row]) -> list[str]:
-        """An assistant message, one row per block; gives the rows' uuids."""
+        """Write an assistant message, one row per block; returns the uuids of the rows."""
         scribe = self.scribe
         era = self.era
         size = sum(len(str(block.get("input") or block.get("text") or block.get("thinking") or "")) for block in blocks)
@@ -162,7 +162,7 @@ class AgentWork:
         return block
 
     def choose(self) -> Call:
-        """Some tool call."""
+        """A random tool call."""
         if self.left() > _HUGE and self.desk.chance(0.0015):
             self.desk.room = min(self.left() // 2, 1_600_000)
             return tool_calls.dump(self.desk)
@@ -181,7 +181,7 @@ class AgentWork:
         self.run(blocks, calls)
 
     def run(self, blocks: list[Row], calls: list[Call]) -> list[str]:
-        """Write a message with these calls and then their results; gives the tool ids."""
+        """Write a message with these calls and then their results; returns the tool ids."""
         asked = [self.call(call) for call in calls]
         rows = self.message(blocks + asked)[-len(calls) :]
         for call, block, row in zip(calls, asked, rows, strict=True):
@@ -194,7 +194,7 @@ class AgentWork:
         return [block["id"] for block in asked]
 
     def result(self, call: Call, tool: str, row: str) -> str:
-        """The row that carries one result: it hangs under the row of its own call."""
+        """The row of a result, whose parent is the row of its call."""
         if call.error:
             block: Row = {
                 "type": "tool_result",
@@ -227,7 +227,7 @@ KINDS = ("general-purpose", "Explore", "code-reviewer", "Plan")
 
 
 class Errand(msgspec.Struct, frozen=True):
-    """What an agent was sent for."""
+    """The task of an agent."""
 
     kind: str
     description: str
@@ -235,7 +235,7 @@ class Errand(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct):
-    """What came of it, as the main transcript reports it."""
+    """The result of an agent, as the main transcript reports it."""
 
     identity: str
     text: str
@@ -251,7 +251,7 @@ class Outcome(msgspec.Struct):
 
 
 def errand(desk: Workspace) -> Errand:
-    """Something to send an agent for."""
+    """A random task for an agent."""
     words = desk.pools.words
     noun = desk.rng.choice(desk.project.nouns)
     verb = desk.rng.choice(desk.project.verbs)
@@ -264,14 +264,14 @@ def errand(desk: Workspace) -> Errand:
 
 
 def new_id(work: AgentWork) -> str:
-    """An agent id as long as its version made them."""
+    """An agent id of the length that its version uses."""
     if work.era.writes("iterations"):
         return f"a{work.rng.getrandbits(64):016x}"
     return f"{work.rng.getrandbits(28):07x}" if work.era.writes("agents below") else f"{work.rng.getrandbits(32):08x}"
 
 
 def path_of(work: AgentWork, identity: str, run: str | None = None) -> Path:
-    """Where the agent's transcript goes."""
+    """The path of the agent's transcript."""
     folder = work.scribe.path.parent
     if work.era.writes("agents beside"):
         return folder / f"agent-{identity}.jsonl"
@@ -282,7 +282,7 @@ def path_of(work: AgentWork, identity: str, run: str | None = None) -> Path:
 
 
 def send(parent: AgentWork, task: Errand, budget: int, facts: dict[str, Any], *, run: str | None = None) -> Outcome:
-    """Let an agent work until its transcript has about so many bytes.
+    """Let an agent work until its transcript has about that many bytes.
 
     `facts` are the branch, slug and entrypoint that its rows repeat.
     """
@@ -317,7 +317,7 @@ def send(parent: AgentWork, task: Errand, budget: int, facts: dict[str, Any], *,
 
 
 def inside(parent: AgentWork, task: Errand, budget: int) -> Outcome:
-    """Let an agent work inside the main transcript, as all did until 2.0.27: a tree of its own."""
+    """Let an agent work inside the main transcript, in its own tree, as all agents did until 2.0.27."""
     scribe = parent.scribe
     tip = scribe.parent
     scribe.parent = None

@@ -33,7 +33,7 @@ _TOOLS = (
 
 
 class Context:
-    """Writes what is not said by anyone, but stands in the transcript."""
+    """Writes the rows of a transcript that are no messages."""
 
     def __init__(self, scribe: TranscriptWriter, desk: Workspace, *, side: bool | None) -> None:
         self._scribe = scribe
@@ -64,7 +64,7 @@ class Context:
         return scribe.chain({"type": "progress", "data": data, **ends}, parent=parent, side=self._side, move=move)
 
     def attach(self, attachment: Row, rendered: str | None = None, role: str = "system") -> str:
-        """An attachment in the chain; the newest versions write down how the model saw it."""
+        """An attachment in the chain; the newest versions record how the model saw it."""
         body: Row = {"attachment": attachment, "type": "attachment", **self._scribe.stamp()}
         if rendered is not None and self._scribe.era.writes("requests"):
             body |= {
@@ -77,7 +77,7 @@ class Context:
         return {"type": "hook_progress", "hookEvent": event, "hookName": f"{event}:{name}", "command": _HOOK}
 
     def before(self, call: Call, tool: str, row: str) -> None:
-        """What happens between a call and its result."""
+        """Rows between a call and its result."""
         if not self._scribe.era.writes("progress"):
             return
         if self._hooked and self._desk.chance(0.6):
@@ -99,7 +99,7 @@ class Context:
             above = self.progress(data, f"bash-progress-{second}", above, above=tool)
 
     def after(self, call: Call, tool: str) -> None:
-        """What happens after the results of a message."""
+        """Rows after the results of a message."""
         era = self._scribe.era
         if era.writes("progress") and self._hooked:
             for _ in range(1 + (self._desk.chance(0.4))):
@@ -134,7 +134,7 @@ class Context:
         self.attach({"type": "hook_additional_context", "content": ["checked"], **named}, "hook: checked")
 
     def start(self) -> None:
-        """What stands before the first prompt: the session's hooks."""
+        """Rows before the first prompt: the session's hooks."""
         if not self._hooked:
             return
         if self._scribe.era.writes("progress"):
@@ -150,7 +150,7 @@ class Context:
             self.attach({"type": "hook_system_message", "content": text, **named})
 
     def first(self, model: str) -> None:
-        """What is attached to the first prompt."""
+        """The attachments of the first prompt."""
         era = self._scribe.era
         if not era.writes("attachments"):
             return
@@ -205,7 +205,7 @@ class Context:
         self.attach({"type": "date", "date": today}, f"Today is {today}.")
 
     def request(self, model: str) -> str | None:
-        """The request for the next message as it was sent, in the newest versions; gives its id."""
+        """The request for the next message as it was sent, in the newest versions; returns its id."""
         scribe = self._scribe
         sent = scribe.sent
         if self.hidden or sent is None:

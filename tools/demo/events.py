@@ -1,4 +1,4 @@
-"""Events of a session besides talk: opening, hooks, snapshots, rewinds, commands, compactions, closing."""
+"""Events of a session other than messages: opening, hooks, snapshots, rewinds, commands, compactions, closing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOOK = "python3 $CLAUDE_PROJECT_DIR/.claude/hooks/note.py --format json"
 
 
 def opening(session: Session) -> None:
-    """Rows before anything is said."""
+    """Rows before the first prompt."""
     writes = session.plan.era.writes
     scribe = session.scribe
     if writes("resume copies") and (session.plan.scenes or session.desk.chance(0.5)):
@@ -58,12 +58,12 @@ def prompt_fields(session: Session) -> Row:
 
 
 def backup(path: str, version: int) -> str:
-    """Name of the copy of a file before an edit."""
+    """The name of the backup of a file before an edit."""
     return f"{hashlib.sha256(path.encode()).hexdigest()[:16]}@v{version}"
 
 
 def snapshot(session: Session, identity: str) -> None:
-    """Copies of the files edited so far, at a prompt."""
+    """The backups of the files edited so far, at a prompt."""
     scribe = session.scribe
     now = scribe.clock.text()
     edited = list(session.desk.edited.items())[-12:]
@@ -106,7 +106,7 @@ def _times(session: Session) -> Row:
 
 
 def after_turn(session: Session, milliseconds: int) -> None:
-    """What the end of a turn leaves."""
+    """Rows at the end of a turn."""
     writes = session.plan.era.writes
     if writes("stop_hook_summary") and session.desk.chance(0.5):
         fields: Row = {
@@ -132,7 +132,7 @@ def after_turn(session: Session, milliseconds: int) -> None:
 
 
 def titles(session: Session) -> None:
-    """Rows that say what the session is about; they are written again and again."""
+    """Rows about the session, such as its title, which are repeated."""
     scribe = session.scribe
     if session.plan.era.writes("titles") and session.desk.chance(0.3):
         scribe.write({"type": "ai-title", "aiTitle": session.plan.task.title, "sessionId": scribe.session})
@@ -146,7 +146,7 @@ def titles(session: Session) -> None:
 
 
 def between(session: Session) -> None:
-    """Now and then something happens before the next prompt."""
+    """Events that sometimes happen before the next prompt."""
     kinds = ("rewind", "interrupt", "command", "queue", "error", "refused")
     if session.desk.chance(0.16):
         SCENES[session.rng.choice(kinds)](session)
@@ -160,7 +160,7 @@ def compaction(session: Session) -> None:
 
 
 def notification(session: Session, task: agents.Errand, outcome: agents.Outcome, tool: str) -> None:
-    """A background agent has finished: the notice comes through the queue and starts a turn of its own."""
+    """A background agent has finished: its notification comes through the queue and starts a turn."""
     scribe = session.scribe
     session.clock.tick(4_000)
     text = (
@@ -180,7 +180,7 @@ def notification(session: Session, task: agents.Errand, outcome: agents.Outcome,
 
 
 def workflow(session: Session, sizes: list[int]) -> None:
-    """A workflow: a script that starts agents, with a journal of its own."""
+    """A workflow: a script that starts agents, and has a journal."""
     work = session.work
     run = f"wf_{session.rng.getrandbits(40):010x}"
     name = "review-everything"
@@ -257,7 +257,7 @@ def _cost(session: Session, sums: dict[str, list[int]]) -> None:
         {
             "type": "cost-state",
             "sessionId": session.scribe.session,
-            "totalCostUSD": sum(one["costUSD"] for one in used.values()),
+            "totalCostUSD": sum(usage["costUSD"] for usage in used.values()),
             "totalAPIDuration": total // 3,
             "totalAPIDurationWithoutRetries": total // 3,
             "totalToolDuration": total // 6,
@@ -282,20 +282,20 @@ _ZERO = {
 
 
 def rewind(session: Session) -> None:
-    """The next prompt hangs under an older row: what came after it becomes a branch."""
+    """The parent of the next prompt is an older row, so the rows after that one become a branch."""
     older = [tip for tip in session.tips[:-1] if tip is not None]
     if older:
         session.scribe.parent = session.rng.choice(older)
 
 
 def interrupt(session: Session) -> None:
-    """The model is stopped while it works."""
+    """The user interrupts the model."""
     session.work.step()
     session.work.user([{"type": "text", "text": "[Request interrupted by user]"}])
 
 
 def refused(session: Session) -> None:
-    """A call is not allowed; no result but the refusal."""
+    """A call is refused, so it has no other result."""
     command = f"rm -rf {session.plan.project.folders[0]}/build"
     asked = {"command": command, "description": "Remove the build folder"}
     call = Call("Bash", asked, DENIED, "User rejected tool use", error=True)
@@ -326,14 +326,14 @@ def command(session: Session) -> None:
 
 
 def shell(session: Session) -> None:
-    """A command that the person ran with `!`."""
+    """A command that the user ran with `!`."""
     session.work.user("<bash-input>git status --short</bash-input>")
     printed = session.desk.pools.git.take(session.rng, 300)
     session.work.user(f"<bash-stdout>{printed}</bash-stdout><bash-stderr></bash-stderr>")
 
 
 def queue(session: Session) -> None:
-    """Something typed while the model works."""
+    """A prompt that is typed while the model works."""
     if not session.plan.era.writes("queue"):
         return
     scribe = session.scribe
@@ -353,7 +353,7 @@ def queue(session: Session) -> None:
 
 
 def error(session: Session) -> None:
-    """The API fails; newer versions note each attempt, older ones only that it failed."""
+    """The API fails; newer versions record each attempt, older ones only the failure."""
     if session.plan.era.writes("snapshots") or session.plan.era.writes("deltas"):
         for attempt in (1, 2):
             times = {"timestamp": session.clock.text(), "uuid": uuid(session.rng)}
@@ -411,7 +411,7 @@ def planned(session: Session) -> None:
 
 
 def question(session: Session) -> None:
-    """The model asks, the person chooses."""
+    """The model asks a question, and the user chooses an answer."""
     if not session.plan.era.writes("tasks"):
         return
     asked = f"What should happen when {session.desk.pools.words.phrase()}?"
@@ -426,14 +426,14 @@ def question(session: Session) -> None:
 
 
 def listed(session: Session) -> None:
-    """The work is written down as a list and crossed off."""
+    """The model keeps a todo list."""
     make = tool_calls.task if session.plan.era.writes("tasks") else tool_calls.todo
     for _ in range(5):
         session.work.run([], [make(session.desk)])
 
 
 def long_output(session: Session) -> None:
-    """A command prints so much that the client puts it in a file."""
+    """The output of a command is so long that the client writes it to a file."""
     printed = session.desk.pools.tests.take(session.rng, 64_000)
     result: Row = {
         "stdout": printed,
@@ -449,7 +449,7 @@ def long_output(session: Session) -> None:
 
 
 def compact(session: Session) -> None:
-    """The context is replaced by a summary, in the way of the version."""
+    """The context is replaced by a summary, as this version does it."""
     writes = session.plan.era.writes
     scribe = session.scribe
     tip = scribe.parent

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from tools.demo.versions import VersionFeatures
 
 _SMALL = 44
-"""Transcripts in a small home: fewer would not show every kind of thing."""
+"""Transcripts in a small home: with fewer, some features would be missing."""
 _POOL = 1_100_000
 _AGENT_SHARE = 0.45
 _AGENT_LIMIT = 1_500_000
 
-WANTED: tuple[tuple[str, frozenset[str], int], ...] = (
+REQUIRED_SESSIONS: tuple[tuple[str, frozenset[str], int], ...] = (
     ("2.1.325", frozenset({"live", "plan", "question", "named", "list"}), 2),
     ("2.1.311", frozenset({"workflow", "queue"}), 3),
     ("2.1.119", frozenset({"torn", "rewind", "queue"}), 1),
@@ -45,16 +45,16 @@ WANTED: tuple[tuple[str, frozenset[str], int], ...] = (
     ("2.0.76", frozenset({"interrupt"}), 1),
     ("2.1.219", frozenset({"rewind", "picture", "command"}), 1),
 )
-"""Sessions that every home has: version, what happens in them, how many agents they have at least."""
+"""Sessions that every home has: version, scenes, and the minimum number of agents."""
 
 
 class HomeGenerator:
-    """Plans the sessions of a home and writes them one after another."""
+    """Plans the sessions of a home and writes them in order of time."""
 
     def __init__(self, root: Path, *, seed: int, size: int, count: int | None, until: date) -> None:
         self._root = root
         self._seed = seed
-        self._rng = Random(f"{seed}/home")  # seeded, for made-up text
+        self._rng = Random(f"{seed}/home")  # seeded, for invented text
         self._last = datetime.combine(until, time(20), UTC)
         self._count = count or max(min(_SMALL, size // 45_000 + 3), round(size / MEAN))
         self._sizes = split_sizes(size, self._count)
@@ -63,17 +63,17 @@ class HomeGenerator:
         self._pools: dict[str, Pools] = {}
 
     def plans(self) -> list[Plan]:
-        """The sessions, oldest first; a copy comes right after what it copies."""
+        """The sessions, oldest first; a copy follows the session it copies."""
         rng = self._rng
         pool = self._sizes[:]
         rng.shuffle(pool)
         agents = set(range(int(len(pool) * _AGENT_SHARE)))
-        forced = self._forced()
+        required = self._required()
         mains = [size for index, size in enumerate(pool) if index not in agents or size >= _AGENT_LIMIT]
         spare = [size for index, size in enumerate(pool) if index in agents and size < _AGENT_LIMIT]
         mains.sort(reverse=True)
         plans = []
-        for era, scenes, least in forced[: max(1, len(mains) * 2 // 3)]:
+        for era, scenes, least in required[: max(1, len(mains) * 2 // 3)]:
             at = min(len(mains) - 1, rng.randrange(1 + len(mains) // 3))
             plan = self._plan(era, mains.pop(at), scenes)
             plan.agents = [spare.pop() for _ in range(min(least, len(spare)))]
@@ -82,11 +82,11 @@ class HomeGenerator:
         plans.extend(self._plan(rng.choices(versions.ERAS, weights)[0], size, frozenset()) for size in mains)
         self._share(plans, spare)
         plans.sort(key=lambda plan: (plan.start, plan.identity))
-        return [one for plan in plans for one in self._with_copy(plan)]
+        return [copied for plan in plans for copied in self._with_copy(plan)]
 
-    def _forced(self) -> list[tuple[VersionFeatures, frozenset[str], int]]:
+    def _required(self) -> list[tuple[VersionFeatures, frozenset[str], int]]:
         by_version = {era.version: era for era in versions.ERAS}
-        return [(by_version[version], scenes, least) for version, scenes, least in WANTED]
+        return [(by_version[version], scenes, least) for version, scenes, least in REQUIRED_SESSIONS]
 
     def _share(self, plans: list[Plan], spare: list[int]) -> None:
         able = [plan for plan in plans if not plan.era.writes("inline agents") and "workflow" not in plan.scenes]
@@ -98,11 +98,11 @@ class HomeGenerator:
 
     def _plan(self, era: VersionFeatures, size: int, scenes: frozenset[str]) -> Plan:
         rng = self._rng
-        project = rng.choices(self._projects, [one.weight for one in self._projects])[0]
+        project = rng.choices(self._projects, [project.weight for project in self._projects])[0]
         days = rng.uniform(era.last, era.first) if "live" not in scenes else 0.0
         start = self._last - timedelta(days=days)
         start = start.replace(hour=rng.randrange(7, 19), minute=rng.randrange(60), second=rng.randrange(60))
-        # So long does it take at the pace of `Session.turn`; nothing may happen after the last day.
+        # The duration at the pace of `Session.turn`: no session may continue after the last day.
         start = min(start, self._last - timedelta(hours=1 + size / 300_000))
         milliseconds = int(start.timestamp()) * 1000 + rng.randrange(1000)
         return Plan(
@@ -134,31 +134,31 @@ class HomeGenerator:
 
     def pools(self, project: Project) -> Pools:
         """The texts of a project; worktrees share those of their origin."""
-        found = self._pools.get(project.name)
-        if found is None:
-            found = self._pools[project.name] = Pools(project, Random(f"{self._seed}/{project.name}"), self._pool)
-        return found
+        pools = self._pools.get(project.name)
+        if pools is None:
+            pools = self._pools[project.name] = Pools(project, Random(f"{self._seed}/{project.name}"), self._pool)
+        return pools
 
     def write(self, progress: Callable[[int, int], None] | None) -> list[SessionResult]:
-        """Write everything; gives what was told, without the rows."""
-        told: list[SessionResult] = []
+        """Write the home; returns the results of its sessions, without their rows."""
+        results: list[SessionResult] = []
         plans = self.plans()
         goal = sum(plan.size + sum(plan.agents) for plan in plans)
         done = 0
-        before: SessionResult | None = None
+        previous: SessionResult | None = None
         for plan in plans:
             rng = Random(f"{self._seed}/{plan.identity}")
-            source = before if before is not None and plan.copies == before.plan.identity else None
-            before = Session(plan, self._root, rng, self.pools(plan.project)).tell(source)
+            source = previous if previous is not None and plan.copies == previous.plan.identity else None
+            previous = Session(plan, self._root, rng, self.pools(plan.project)).write(source)
             if source is not None:
                 source.rows = None
-            side_files.per_session(self._root, before, rng, self.pools(plan.project))
-            told.append(before)
-            done += before.size
+            side_files.write_session_files(self._root, previous, rng, self.pools(plan.project))
+            results.append(previous)
+            done += previous.size
             if progress is not None:
                 progress(min(done, goal), goal)
-        side_files.whole(self._root, told, self._rng)
-        return told
+        side_files.write_home_files(self._root, results, self._rng)
+        return results
 
 
 CURVE = (
@@ -173,19 +173,19 @@ CURVE = (
     (0.999, 20_000_000),
     (1.00, 50_000_000),
 )
-"""Share of transcripts that are no bigger than so many bytes."""
+"""Shares of transcripts, each with the size that they do not exceed."""
 
 LARGEST = 87_000_000
 MEAN = 413_500
 SMALLEST = 2_500
-"""A prompt and a reply with their envelopes: no transcript is cut smaller."""
+"""The minimum size of a transcript: a prompt and a reply."""
 
 _BIG_HOME = 1_000
-"""From so many transcripts on, the one giant that every big home has is put in by hand."""
+"""From this number of transcripts on, the largest transcript has the size `LARGEST`, as in real homes."""
 
 
 def size_at(share: float) -> int:
-    """Size below which that share of transcripts lies, between the points of the curve in logarithms."""
+    """The size that this share of transcripts does not exceed, interpolated logarithmically on the curve."""
     for (low, small), (high, big) in pairwise(CURVE):
         if share <= high:
             part = (share - low) / (high - low)
@@ -194,7 +194,7 @@ def size_at(share: float) -> int:
 
 
 def split_sizes(total: int, count: int) -> list[int]:
-    """Sizes of `count` transcripts that add up to about `total`, smallest first, spread as the curve is."""
+    """Sizes of `count` transcripts that add up to about `total`, smallest first, distributed like the curve."""
     shape = [size_at((index + 0.5) / count) for index in range(count)]
     if count >= _BIG_HOME:
         shape[-1] = LARGEST

@@ -29,7 +29,7 @@ _SEGMENT = 1_400_000
 
 
 class Plan(msgspec.Struct):
-    """What a session is to be."""
+    """The plan of a session."""
 
     identity: str
     project: Project
@@ -39,9 +39,9 @@ class Plan(msgspec.Struct):
     """Milliseconds."""
     task: Task
     agents: list[int] = []
-    """How big the transcripts of its agents are to be."""
+    """The sizes of the transcripts of its agents."""
     scenes: frozenset[str] = frozenset()
-    """What must happen in it: a key of `events.SCENES`, or `torn`, `live`, `workflow`."""
+    """What happens in it: keys of `events.SCENES`, or `torn`, `live`, `workflow`."""
     copies: str | None = None
     """The session whose rows it begins with: a resume of the old kind, or a fork."""
     kept: bool = False
@@ -49,7 +49,7 @@ class Plan(msgspec.Struct):
 
 
 class SessionResult(msgspec.Struct):
-    """What a session leaves besides its rows."""
+    """What is known about a session once it is written."""
 
     plan: Plan
     prompts: list[tuple[int, str]]
@@ -93,32 +93,32 @@ class Session:
         self.work = AgentWork(self.scribe, self.desk, rng.choice(era.models), plan.size - _RESERVE)
         self.prompts: list[tuple[int, str]] = []
         self.tips: list[str | None] = []
-        """What earlier prompts hang under: where a rewind may go back to."""
+        """The parents of earlier prompts: a rewind returns to one of them."""
         self.pause = max(30_000, _PACE // max(plan.size, _QUICK))
-        """The longest time before a prompt, in milliseconds: long sessions are brisk ones."""
+        """The longest pause before a prompt, in milliseconds. Long sessions have shorter pauses."""
         self.extra_lines = 0
         self.extra_size = 0
         self.sent = 0
         self.segment = 0
         self.sums: list[dict[str, list[int]]] = []
         self.inherited: dict[str, list[int]] = {}
-        """What the session that this one was forked from had used: its total goes on."""
+        """The usage of the session that this one was forked from, which its total includes."""
         self.waiting: list[tuple[agents.Errand, agents.Outcome, str]] = []
         if plan.kept:
             self.scribe.kept = []
 
-    def tell(self, before: SessionResult | None) -> SessionResult:
-        """Write everything."""
+    def write(self, previous: SessionResult | None) -> SessionResult:
+        """Write the session and its agents."""
         events.opening(self)
-        if before is not None and before.rows:
-            self._copy(before)
-            self.inherited = before.sums
-            self.desk.searches = before.searches
+        if previous is not None and previous.rows:
+            self._copy(previous)
+            self.inherited = previous.sums
+            self.desk.searches = previous.searches
         else:
             self.work.context.start()
-        asked = self.plan.task.prompt if before is None else self.rng.choice(templates.FEEDBACK)
+        prompt = self.plan.task.prompt if previous is None else self.rng.choice(templates.FEEDBACK)
         scenes = [events.SCENES[name] for name in sorted(self.plan.scenes) if name in events.SCENES]
-        self.turn(asked)
+        self.turn(prompt)
         for scene in scenes:
             scene(self)
             self.turn(self.rng.choice(templates.FEEDBACK))
@@ -138,16 +138,16 @@ class Session:
         self.scribe.close(torn=torn)
         return self._told()
 
-    def _copy(self, before: SessionResult) -> None:
-        old = before.plan.identity.encode()
+    def _copy(self, previous: SessionResult) -> None:
+        old = previous.plan.identity.encode()
         new = self.plan.identity.encode()
-        for row in before.rows or []:
+        for row in previous.rows or []:
             if row.startswith(b'{"parentUuid"'):
                 self.scribe.raw(row.replace(old, new))
-        self.scribe.parent = before.tip
+        self.scribe.parent = previous.tip
 
     def turn(self, prompt: str, **more: Any) -> None:
-        """A prompt and all that follows from it."""
+        """Write a prompt and the model's turn."""
         self.clock.tick(self.rng.randrange(20_000, self.pause))
         work = self.work
         self.tips.append(self.scribe.parent)
@@ -177,18 +177,18 @@ class Session:
             events.compaction(self)
 
     def _agent_due(self) -> bool:
-        wanted = len(self.plan.agents)
-        if self.sent >= wanted or "workflow" in self.plan.scenes:
+        expected = len(self.plan.agents)
+        if self.sent >= expected or "workflow" in self.plan.scenes:
             return False
         done = self.scribe.size / max(self.plan.size, 1)
-        return done * wanted >= self.sent + 0.3 or self.work.left() <= 0
+        return done * expected >= self.sent + 0.3 or self.work.left() <= 0
 
     def _agent(self) -> None:
         work = self.work
         task = agents.errand(self.desk)
         name = "Agent" if work.era.writes("Agent") else "Task"
-        asked = {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind}
-        call = Call(name, asked, None)
+        input_ = {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind}
+        call = Call(name, input_, None)
         block = work.call(call)
         row = work.message([work.say(), block])[-1]
         size = self.plan.agents[self.sent]

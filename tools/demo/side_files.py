@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 _COPIES = 3
 
 
-def _put(path: Path, value: object) -> None:
+def _write_json(path: Path, value: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(value))
 
 
-def per_session(root: Path, told: SessionResult, rng: Random, pools: Pools) -> None:
-    """Todo lists, tasks and copies of edited files."""
-    identity = told.plan.identity
-    writes = told.plan.era.writes
-    if told.todos:
-        _put(root / "todos" / f"{identity}-agent-{identity}.json", told.todos)
-    if told.tasks and writes("tasks"):
-        for task in told.tasks:
-            _put(root / "tasks" / identity / f"{task['id']}.json", task)
-        (root / "tasks" / identity / ".highwatermark").write_text(str(len(told.tasks)))
+def write_session_files(root: Path, result: SessionResult, rng: Random, pools: Pools) -> None:
+    """Write todo lists, tasks and backups of edited files."""
+    identity = result.plan.identity
+    writes = result.plan.era.writes
+    if result.todos:
+        _write_json(root / "todos" / f"{identity}-agent-{identity}.json", result.todos)
+    if result.tasks and writes("tasks"):
+        for task in result.tasks:
+            _write_json(root / "tasks" / identity / f"{task['id']}.json", task)
+        (root / "tasks" / identity / ".highwatermark").write_text(str(len(result.tasks)))
     if writes("snapshots") or writes("deltas"):
-        for path, count in list(told.edited.items())[-_COPIES:]:
+        for path, count in list(result.edited.items())[-_COPIES:]:
             if count:
                 file = root / "file-history" / identity / backup(path, count)
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -49,39 +49,39 @@ def _iso(milliseconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(milliseconds // 1000)) + f".{milliseconds % 1000:03}Z"
 
 
-def whole(root: Path, told: list[SessionResult], rng: Random) -> None:
-    """What there is once per home or per project."""
-    _history(root, told)
-    _indexes(root, told)
-    _stats(root, told)
-    for one in told:
-        if "live" in one.plan.scenes:
-            _put(root / "sessions" / "48213.json", _alive(one, rng))
-    _put(root / "settings.json", {"cleanupPeriodDays": 99_999, "includeCoAuthoredBy": True})
+def write_home_files(root: Path, results: list[SessionResult], rng: Random) -> None:
+    """Write the files of which a home or a project has one."""
+    _history(root, results)
+    _indexes(root, results)
+    _stats(root, results)
+    for result in results:
+        if "live" in result.plan.scenes:
+            _write_json(root / "sessions" / "48213.json", _live_session(result, rng))
+    _write_json(root / "settings.json", {"cleanupPeriodDays": 99_999, "includeCoAuthoredBy": True})
 
 
-def _history(root: Path, told: list[SessionResult]) -> None:
+def _history(root: Path, results: list[SessionResult]) -> None:
     rows = []
-    for one in told:
-        for when, prompt in one.prompts:
+    for result in results:
+        for when, prompt in result.prompts:
             row: Row = {
                 "display": prompt,
                 "pastedContents": {},
                 "timestamp": when,
-                "project": one.plan.project.path,
+                "project": result.plan.project.path,
             }
-            if one.plan.era.writes("snapshots") or one.plan.era.writes("deltas"):
-                row["sessionId"] = one.plan.identity
+            if result.plan.era.writes("snapshots") or result.plan.era.writes("deltas"):
+                row["sessionId"] = result.plan.identity
             rows.append((when, msgspec.json.encode(row)))
     rows.sort()
     (root / "history.jsonl").write_bytes(b"".join(row + b"\n" for _, row in rows))
 
 
-def _indexes(root: Path, told: list[SessionResult]) -> None:
+def _indexes(root: Path, results: list[SessionResult]) -> None:
     folders: dict[str, list[Row]] = {}
     paths = {}
-    for one in told:
-        plan = one.plan
+    for result in results:
+        plan = result.plan
         if not plan.era.writes("sessions-index"):
             continue
         paths[plan.project.folder] = plan.project.path
@@ -89,12 +89,12 @@ def _indexes(root: Path, told: list[SessionResult]) -> None:
             {
                 "sessionId": plan.identity,
                 "fullPath": f"{HOME}/projects/{plan.project.folder}/{plan.identity}.jsonl",
-                "fileMtime": one.end,
-                "firstPrompt": one.prompts[0][1][:200],
+                "fileMtime": result.end,
+                "firstPrompt": result.prompts[0][1][:200],
                 "summary": plan.task.title,
-                "messageCount": one.messages,
+                "messageCount": result.messages,
                 "created": _iso(plan.start),
-                "modified": _iso(one.end),
+                "modified": _iso(result.end),
                 "gitBranch": plan.task.branch,
                 "projectPath": plan.project.path,
                 "isSidechain": False,
@@ -102,26 +102,26 @@ def _indexes(root: Path, told: list[SessionResult]) -> None:
         )
     for folder, entries in folders.items():
         index = {"version": 1, "entries": entries, "originalPath": paths[folder]}
-        _put(root / "projects" / folder / "sessions-index.json", index)
+        _write_json(root / "projects" / folder / "sessions-index.json", index)
 
 
-def _stats(root: Path, told: list[SessionResult]) -> None:
+def _stats(root: Path, results: list[SessionResult]) -> None:
     messages: Counter[str] = Counter()
     sessions: Counter[str] = Counter()
     calls: Counter[str] = Counter()
     hours: Counter[str] = Counter()
     models: dict[str, list[int]] = {}
-    for one in told:
-        day = _iso(one.plan.start)[:10]
+    for result in results:
+        day = _iso(result.plan.start)[:10]
         sessions[day] += 1
-        messages[day] += one.messages
-        calls[day] += one.calls
-        hours[str(int(_iso(one.plan.start)[11:13]))] += 1
-        for model, counts in one.sums.items():
-            mine = models.setdefault(model, [0] * len(counts))
+        messages[day] += result.messages
+        calls[day] += result.calls
+        hours[str(int(_iso(result.plan.start)[11:13]))] += 1
+        for model, counts in result.sums.items():
+            sums = models.setdefault(model, [0] * len(counts))
             for index, count in enumerate(counts):
-                mine[index] += count
-    longest = max(told, key=lambda one: one.end - one.plan.start)
+                sums[index] += count
+    longest = max(results, key=lambda result: result.end - result.plan.start)
     used = {
         model: {
             "inputTokens": fresh,
@@ -151,7 +151,7 @@ def _stats(root: Path, told: list[SessionResult]) -> None:
         "dailyActivity": daily,
         "dailyModelTokens": [],
         "modelUsage": used,
-        "totalSessions": len(told),
+        "totalSessions": len(results),
         "totalMessages": sum(messages.values()),
         "longestSession": {
             "sessionId": longest.plan.identity,
@@ -159,24 +159,24 @@ def _stats(root: Path, told: list[SessionResult]) -> None:
             "messageCount": longest.messages,
             "timestamp": _iso(longest.plan.start),
         },
-        "firstSessionDate": _iso(min(one.plan.start for one in told)),
+        "firstSessionDate": _iso(min(result.plan.start for result in results)),
         "hourCounts": dict(sorted(hours.items())),
         "totalSpeculationTimeSavedMs": 0,
     }
-    _put(root / "stats-cache.json", stats)
+    _write_json(root / "stats-cache.json", stats)
 
 
-def _alive(told: SessionResult, rng: Random) -> Row:
+def _live_session(result: SessionResult, rng: Random) -> Row:
     return {
         "pid": 48_213,
-        "sessionId": told.plan.identity,
-        "cwd": told.plan.project.path,
-        "startedAt": told.plan.start,
+        "sessionId": result.plan.identity,
+        "cwd": result.plan.project.path,
+        "startedAt": result.plan.start,
         "procStart": str(rng.randrange(10**7, 10**8)),
-        "version": told.plan.era.version,
+        "version": result.plan.era.version,
         "peerProtocol": 1,
         "kind": "interactive",
         "entrypoint": "cli",
         "status": "idle",
-        "updatedAt": told.end,
+        "updatedAt": result.end,
     }

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from tools.demo.versions import VersionFeatures
 
 HOME = "/home/mara/.claude"
-"""Where the home says it lies. It is written elsewhere, but paths in it must not differ between machines."""
+"""The path of the home in its files. The real path is another one, which must not change the files."""
 
 LONGEST = 900_000
-"""No single text is longer; with its envelope and a second copy a line may reach 1 MB and more."""
+"""The maximum length of a text. A line with two copies of it may have more than 1 MB."""
 
 
 class Call(msgspec.Struct):
-    """A tool call and what came back."""
+    """A tool call and its result."""
 
     name: str
     input: dict[str, Any]
     content: Any
     """What the model gets: text, or a list of blocks."""
     result: Any = None
-    """`toolUseResult`; an error's is its text."""
+    """`toolUseResult`; for an error, its text."""
     error: bool = False
     flagged: bool = False
     """Whether `is_error: false` is written, as for shell commands."""
@@ -55,12 +55,12 @@ class Workspace:
         self.root = root
         """The home, as it is being written."""
         self.room = 1 << 60
-        """How many bytes the next line may take."""
+        """The maximum number of bytes of the next line."""
         self.files = [pools.words.path() for _ in range(12)]
         self.todos: list[dict[str, Any]] = []
         self.tasks: list[dict[str, Any]] = []
         self.edited: dict[str, int] = {}
-        """Path relative to the project: how often it was edited."""
+        """How often each file was edited, by path relative to the project."""
         self.added = 0
         self.removed = 0
         self.searches = 0
@@ -85,11 +85,11 @@ class Workspace:
         return self.pools.code.take(self.rng, length, "\n\n" if top else None)
 
     def folder(self) -> str:
-        """Where side files of the session lie, as rows name it."""
+        """The directory of the session's side files, as it is written in rows."""
         return f"{HOME}/projects/{self.project.folder}/{self.session}"
 
     def side(self, name: str, content: bytes) -> str:
-        """Write a file beside the transcript, and give the path that rows name."""
+        """Write a file beside the transcript; returns its path as written in rows."""
         path = self.root / "projects" / self.project.folder / self.session / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -130,7 +130,7 @@ _SHELL: tuple[tuple[str, str, str], ...] = (
     ),
     ("listing", "ls -la {folder} && du -sh {folder}", "List the folder"),
 )
-"""Which pool the output comes from, the command, and what it is for."""
+"""The pool of the output, the command, and its description."""
 
 
 def bash(desk: Workspace) -> Call:
@@ -166,7 +166,7 @@ def bash(desk: Workspace) -> Call:
 
 
 def persisted(desk: Workspace, printed: str, result: dict[str, Any]) -> str:
-    """Put a long output in a file of its own; the transcript gets a stub."""
+    """Write a long output to a file; the transcript gets a stub."""
     raw = printed.encode()
     name = identifier(desk.rng, "toolu") if desk.chance(0.5) else f"b{desk.rng.getrandbits(36):09x}"
     path = desk.side(f"tool-results/{name}.txt", raw)
@@ -251,7 +251,7 @@ def _patch(desk: Workspace, start: int, lines: list[str]) -> list[dict[str, Any]
 
 
 def _change(desk: Workspace, before: list[str], start: int) -> tuple[list[str], list[dict[str, Any]]]:
-    """Put something else in the middle of some lines; gives the lines after it, and the patch."""
+    """Replace lines in the middle; returns the new lines and the patch."""
     at = int(desk.rng.random() * len(before))
     gone = before[at : at + 1 + int(desk.rng.random() * 3)]
     new = desk.code(desk.length(260, 0.9, copies=12)).split("\n")
@@ -328,7 +328,7 @@ def multi_edit(desk: Workspace) -> Call:
 
 
 def write(desk: Workspace) -> Call:
-    """A new file, or a whole file anew."""
+    """A file that is created or overwritten."""
     relative = desk.pools.words.path()
     path = desk.project.at(relative)
     text = desk.code(desk.length(2_800, 0.9, copies=1.6), top=True)
@@ -349,7 +349,7 @@ def write(desk: Workspace) -> Call:
 
 
 def listing(desk: Workspace) -> Call:
-    """A directory, in the old tool for it."""
+    """A directory, listed with the old tool."""
     text = f"- {desk.project.path}/\n" + "\n".join(f"  - {desk.pools.words.path()}" for _ in range(20))
     return Call("LS", {"path": desk.project.path}, text, text)
 
@@ -395,7 +395,7 @@ def grep(desk: Workspace) -> Call:
 
 
 def todo(desk: Workspace) -> Call:
-    """The todo list as a whole, a little further than before."""
+    """The whole todo list, with some progress."""
     old = [dict(item) for item in desk.todos]
     if not desk.todos:
         for _ in range(desk.rng.randrange(3, 7)):
@@ -418,7 +418,7 @@ def todo(desk: Workspace) -> Call:
 
 
 def task(desk: Workspace) -> Call:
-    """A task made, or one moved on."""
+    """A task that is created or updated."""
     open_ones = [task for task in desk.tasks if task["status"] != "completed"]
     if not open_ones or desk.chance(0.3):
         number = str(len(desk.tasks) + 1)
@@ -445,7 +445,7 @@ def task(desk: Workspace) -> Call:
 
 
 def fetch(desk: Workspace) -> Call:
-    """A web page, boiled down."""
+    """A summary of a web page."""
     noun = desk.rng.choice(desk.project.nouns)
     url = f"https://docs.example.test/{noun}/{desk.rng.choice(desk.project.verbs)}"
     text = desk.pools.web.take(desk.rng, desk.length(1_500, 0.8, copies=2))
@@ -461,7 +461,7 @@ def fetch(desk: Workspace) -> Call:
 
 
 def search(desk: Workspace) -> Call:
-    """A web search; since 2.1.205 the number of searches is noted."""
+    """A web search; since 2.1.205 the number of searches is recorded."""
     rng = desk.rng
     project = desk.project
     query = f"{rng.choice(project.verbs)} {rng.choice(project.nouns)} {project.language} best practice"
@@ -518,4 +518,4 @@ CHOICES: tuple[tuple[float, str | None, Callable[[Workspace], Call]], ...] = (
     (2.5, "gitBranch", mcp),
     (0.12, "gitBranch", image),
 )
-"""How often each is called among a hundred, what a version must write for it, and what makes it."""
+"""The calls among a hundred, the feature that the version must have, and the function that generates the call."""

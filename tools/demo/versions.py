@@ -82,22 +82,22 @@ WRITTEN: dict[str, tuple[Version, Version]] = {
     "output_tokens_details": ((2, 1, 228), NEVER),
     "requests": ((2, 1, 320), NEVER),
 }
-"""What: the first version that writes it, and the first that does not."""
+"""By feature: the first version that writes it, and the first that no longer does."""
 
 
 class VersionFeatures(msgspec.Struct, frozen=True):
-    """A stretch of time in which one version was used."""
+    """A version, the features that it writes, and when it was used."""
 
     version: str
     first: int
-    """Days before the last day of the home on which it came."""
+    """Days from its release to the last day of the home."""
     last: int
-    """Days before the last day on which it was replaced."""
+    """Days from its replacement to the last day of the home."""
     models: tuple[str, ...]
     weight: float = 1.0
 
     def writes(self, what: str) -> bool:
-        """Whether this version writes that (a row of `WRITTEN`)."""
+        """Whether this version writes a feature (a key of `WRITTEN`)."""
         return what in _written(self.version)
 
 
