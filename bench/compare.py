@@ -27,7 +27,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import generate_home
+from bench.homes import generated_home
 from bench.processes import run
 
 HERE = Path(__file__).parents[1]
@@ -92,8 +92,8 @@ report()
 """
 
 
-class Measured(NamedTuple):
-    """The best of several rounds."""
+class Measurement(NamedTuple):
+    """Wall and CPU seconds."""
 
     wall: float
     cpu: float
@@ -119,25 +119,25 @@ class Contender:
             "TZ": "UTC",
         }
 
-    def command(self, *words: str, **variables: str) -> Measured:
+    def command(self, *arguments: str, **variables: str) -> Measurement:
         """Run a command once."""
-        result = run([sys.executable, "-m", "threadline", *words], {**self.environment, **variables})
-        if result.code not in {0, 1}:
-            sys.exit(f"{self.name}: threadline {' '.join(words)} failed: {result.stderr[-400:]}")
-        return Measured(result.seconds, result.cpu)
+        result = run([sys.executable, "-m", "threadline", *arguments], {**self.environment, **variables})
+        if result.exit_code not in {0, 1}:
+            sys.exit(f"{self.name}: threadline {' '.join(arguments)} failed: {result.stderr[-400:]}")
+        return Measurement(result.seconds, result.cpu)
 
-    def keep(self) -> Measured:
+    def keep(self) -> Measurement:
         """A first run of `keep` into a new folder."""
         folder = Path(tempfile.mkdtemp(dir=self.folder)) / "kept"
-        measured = self.command("keep", "--keep", str(folder), "--quiet", THREADLINE_KEEP=str(folder))
+        measurement = self.command("keep", "--keep", str(folder), "--quiet", THREADLINE_KEEP=str(folder))
         shutil.rmtree(folder)
-        return measured
+        return measurement
 
     @contextmanager
-    def served(self) -> Iterator[Callable[[str], Measured]]:
+    def serve(self) -> Iterator[Callable[[str], Measurement]]:
         """`threadline serve`; gives a function that fetches a path."""
         command = [sys.executable, "-m", "threadline", "serve", "--no-open", "--port", "0"]
-        process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 - ourselves
+        process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 - our own command
         try:
             line = ""
             while process.stdout is not None and not (match := re.search(r"http://\S+", line)):
@@ -146,12 +146,12 @@ class Contender:
             url = match.group() if match else ""
             parts = urlsplit(url)
 
-            def fetch(path: str) -> Measured:
+            def fetch(path: str) -> Measurement:
                 # Python does not resolve names under .localhost like browsers.
                 request = urllib.request.Request(f"http://127.0.0.1:{parts.port}{path}", headers={"Host": parts.netloc})
                 start = time.perf_counter()
                 opener.open(request).read()
-                return Measured(time.perf_counter() - start, 0)
+                return Measurement(time.perf_counter() - start, 0)
 
             fetch(f"/?{parts.query}")
 
@@ -163,17 +163,17 @@ class Contender:
     def largest_session(self) -> str:
         """The id of the session with the largest transcript."""
         command = [sys.executable, "-m", "threadline", "list", "--json"]
-        done = subprocess.run(command, env=self.environment, capture_output=True, check=True)  # noqa: S603 - ourselves
+        done = subprocess.run(command, env=self.environment, capture_output=True, check=True)  # noqa: S603 - our own command
         listing = json.loads(done.stdout)
         rows = listing["sessions"] if isinstance(listing, dict) else listing
         largest = max(rows, key=lambda row: int(row["size"]))
         return str(largest.get("session") or largest["id"])  # the base may have another key
 
-    def modules(self, *words: str, **variables: str) -> int:
+    def modules(self, *arguments: str, **variables: str) -> int:
         """How many modules of threadline run code for a command."""
-        command = [sys.executable, "-c", _PROFILER, str(self.source / "threadline"), *words]
+        command = [sys.executable, "-c", _PROFILER, str(self.source / "threadline"), *arguments]
         environment = {**self.environment, **variables}
-        done = subprocess.run(command, env=environment, capture_output=True, check=False, text=True, timeout=120)  # noqa: S603 - ourselves
+        done = subprocess.run(command, env=environment, capture_output=True, check=False, text=True, timeout=120)  # noqa: S603 - our own command
         match = re.search(r"MODULES (\d+)", done.stderr)
         if match is None:
             sys.exit(f"{self.name}: {done.stderr[-600:]}")
@@ -189,7 +189,7 @@ def main() -> int:
     parser.add_argument("--modules", action="store_true", help="count modules executed instead of measuring time")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        home = generate_home(2 if options.modules else options.megabytes)
+        home = generated_home(2 if options.modules else options.megabytes)
         contenders = [Contender("base", options.base.resolve(), home, Path(folder))]
         contenders.append(Contender("here", HERE, home, Path(folder)))
         if options.modules:
@@ -222,7 +222,7 @@ def _print_modules(contenders: list[Contender]) -> None:
 
 def _print_times(contenders: list[Contender], home: Path, rounds: int) -> None:
     off = {"THREADLINE_INDEX": "off"}
-    cases: dict[str, Callable[[Contender], Measured]] = {
+    cases: dict[str, Callable[[Contender], Measurement]] = {
         "first index": lambda contender: contender.command("index", "rebuild"),
         "--help": lambda contender: contender.command("--help"),
         "list": lambda contender: contender.command("list"),
@@ -237,12 +237,12 @@ def _print_times(contenders: list[Contender], home: Path, rounds: int) -> None:
         best = [[measure(contender) for contender in contenders] for _ in range(rounds)]
         _print_row(name, best)
     path = f"/session/{contenders[1].largest_session()}"
-    with contenders[0].served() as base, contenders[1].served() as here:
+    with contenders[0].serve() as base, contenders[1].serve() as here:
         _print_row("session page, first", [[base(path), here(path)]])
         _print_row("session page, again", [[base(path), here(path)] for _ in range(3 * rounds)])
 
 
-def _print_row(name: str, rounds: list[list[Measured]]) -> None:
+def _print_row(name: str, rounds: list[list[Measurement]]) -> None:
     walls = [min(row[at].wall for row in rounds) for at in (0, 1)]
     cpus = [min(row[at].cpu for row in rounds) for at in (0, 1)]
     shares = [after / before if before else 0.0 for before, after in (walls, cpus)]

@@ -1,7 +1,7 @@
-"""Explain where ccusage's token counts differ from ours, message by message.
+"""Explain the differences between ccusage's tokens and ours, message by message.
 
-`count_like_ccusage` reimplements its rule from observation. `bench/usage.py` compares the result with ccusage's own
-totals and prints what remains unexplained.
+ccusage prints no messages, so its rule is imitated here, as inferred from its totals. `bench/usage.py` compares the
+imitation with those totals, and prints the tokens that remain unexplained.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAMES = ("input", "output", "cache write", "cache read")
 
 
 class UsageRow(NamedTuple):
-    """A row as ccusage's `daily` reads it."""
+    """A row with usage, as ccusage's `daily` reads it."""
 
     id: str | None
     request: str | None
@@ -28,12 +28,12 @@ class UsageRow(NamedTuple):
     counts: Counts
 
 
-def usage_rows(home: Path) -> Iterator[UsageRow]:
-    """Yield every row that its `daily` reads: assistant rows, and agents' messages in progress rows."""
+def read_usage_rows(home: Path) -> Iterator[UsageRow]:
+    """Every row that its `daily` reads: assistant rows, and those of agents that progress rows repeat."""
     for path in sorted(home.glob("projects/**/*.jsonl")):
         with path.open("rb") as file:
             for line in file:
-                if b'"usage":{' in line:  # it searches for this text, and misses rows with white space there
+                if b'"usage":{' in line:  # the bytes it searches for: it misses rows with white space there
                     row = _usage_row(line)
                     if row is not None:
                         yield row
@@ -76,28 +76,25 @@ def _counts(usage: dict[str, Any]) -> Counts:
     )
 
 
-def count_like_ccusage(home: Path) -> dict[str, list[UsageRow]]:
-    """Return the rows that it counts, by message.
-
-    It counts one row for each id and requestId, or for each id, session and time if there is no requestId.
-    """
-    counted: dict[tuple[str | None, ...], UsageRow] = {}
-    first_keys: dict[tuple[str | None, str | None], tuple[str | None, ...]] = {}
+def kept_by_ccusage(home: Path) -> dict[str, list[UsageRow]]:
+    """The rows it keeps of each message: one for each (id, requestId), or id, session and time without a requestId."""
+    kept: dict[tuple[str | None, ...], UsageRow] = {}
+    key_by_session: dict[tuple[str | None, str | None], tuple[str | None, ...]] = {}
     without_id = []
-    for row in sorted(usage_rows(home), key=lambda row: row.is_agent):
+    for row in sorted(read_usage_rows(home), key=lambda row: row.is_agent):
         if row.id is None:
             without_id.append(row)
             continue
         key: tuple[str | None, ...] = (row.id, row.request) if row.request else (row.id, row.session, row.time)
         if row.is_agent:
-            key = first_keys.get((row.id, row.session), key)
-        if key not in counted or _is_better(row, counted[key]):
-            counted[key] = row
-        first_keys.setdefault((row.id, row.session), key)
-    rows: dict[str, list[UsageRow]] = defaultdict(list)
-    for row in (*counted.values(), *without_id):
-        rows[row.id or ""].append(row)
-    return rows
+            key = key_by_session.get((row.id, row.session), key)
+        if key not in kept or _is_better(row, kept[key]):
+            kept[key] = row
+        key_by_session.setdefault((row.id, row.session), key)
+    by_message: dict[str, list[UsageRow]] = defaultdict(list)
+    for row in (*kept.values(), *without_id):
+        by_message[row.id or ""].append(row)
+    return by_message
 
 
 def _is_better(new: UsageRow, old: UsageRow) -> bool:
@@ -107,45 +104,45 @@ def _is_better(new: UsageRow, old: UsageRow) -> bool:
 
 
 def differences(home: Path, totals: Counts) -> Iterator[str]:
-    """Yield a sentence for each cause of differences, with the number of messages and tokens."""
+    """The causes in words, each with the number of messages and the tokens it amounts to."""
     import threadline
 
     ours: dict[str, list[Counts]] = defaultdict(list)
     for charge in threadline.ledger(home):
         ours[charge.message].append((charge.input, charge.output, charge.cache_write, charge.cache_read))
-    theirs = count_like_ccusage(home)
+    other = kept_by_ccusage(home)
     causes: dict[str, list[Counts]] = defaultdict(list)
-    for message in {*ours, *theirs}:
-        difference = _subtract(_sum(row.counts for row in theirs.get(message, ())), _sum(ours.get(message, ())))
+    for message in {*ours, *other}:
+        difference = _subtract(_sum(row.counts for row in other.get(message, ())), _sum(ours.get(message, ())))
         if any(difference):
-            causes[_cause(theirs.get(message, []), ours.get(message, []))].append(difference)
+            causes[_cause(other.get(message, []), ours.get(message, []))].append(difference)
     for cause, counts in sorted(causes.items()):
         tokens = ", ".join(f"{name} {count:+,}" for name, count in zip(NAMES, _sum(counts), strict=True) if count)
         yield f"{len(counts):,} messages: {cause} ({tokens})"
-    explained = _sum(row.counts for rows in theirs.values() for row in rows)
-    rest = _subtract(totals, explained)
+    imitated = _sum(row.counts for rows in other.values() for row in rows)
+    rest = _subtract(totals, imitated)
     tokens = ", ".join(f"{name} {count:+,}" for name, count in zip(NAMES, rest, strict=True))
-    yield f"not explained: {tokens}"
+    yield f"unexplained: {tokens}"
 
 
-def _cause(theirs: list[UsageRow], ours: list[Counts]) -> str:
+def _cause(their_rows: list[UsageRow], ours: list[Counts]) -> str:
     causes = {
-        "only they count it": not ours,
-        "only we count it": not theirs,
-        "no requestId: they count it once per time and session": len(theirs) > len(ours)
-        and any(row.request is None for row in theirs),
-        "several requestIds: they count each": len(theirs) > len(ours),
-        "several calls with one id: they count one": len(theirs) < len(ours),
-        "they count the placeholder in a progress row instead of the agent's output": any(
-            row.is_progress for row in theirs
+        "only in ccusage": not ours,
+        "only in threadline": not their_rows,
+        "no requestId, so ccusage counts each time and session": len(their_rows) > len(ours)
+        and any(row.request is None for row in their_rows),
+        "the same message with several requestIds, of which ccusage counts each": len(their_rows) > len(ours),
+        "several calls with the same id, which ccusage counts as one": len(their_rows) < len(ours),
+        "ccusage counts the placeholder of a progress row instead of the agent's output": any(
+            row.is_progress for row in their_rows
         ),
     }
-    return next((cause for cause, applies in causes.items() if applies), "they count a row with less output")
+    return next((cause for cause, holds in causes.items() if holds), "ccusage counts a row with less output")
 
 
-def _sum(all_counts: Iterable[Counts]) -> Counts:
+def _sum(values: Iterable[Counts]) -> Counts:
     first, second, third, fourth = 0, 0, 0, 0
-    for counts in all_counts:
+    for counts in values:
         first, second, third, fourth = first + counts[0], second + counts[1], third + counts[2], fourth + counts[3]
     return first, second, third, fourth
 

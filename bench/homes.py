@@ -1,4 +1,4 @@
-"""Homes to measure on, generated once and reused."""
+"""Homes to measure on, generated once and kept in bench/out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from uuid import UUID
 
 OUT = Path(__file__).parent / "out"
-GROWING_SIZE = 50_000_000
+MAX_GROWING_BYTES = 50_000_000
 """The size of the transcript that lines are appended to."""
 
 
-def generate_home(megabytes: float) -> Path:
-    """Generate a home of that size, with the size profile of real homes, unless it exists."""
+def generated_home(megabytes: float) -> Path:
+    """A generated home whose transcripts have realistic sizes."""
     from tools.demo import write
 
     home = OUT / f"home-{megabytes:g}"
@@ -26,14 +26,14 @@ def generate_home(megabytes: float) -> Path:
 
 
 def transcripts(home: Path) -> list[Path]:
-    """Return the transcripts of a home."""
+    """The transcripts of a home."""
     return sorted((home / "projects").rglob("*.jsonl"))
 
 
-def copy_home(home: Path) -> tuple[Path, Path]:
-    """Copy a home, and return the copy and its largest transcript, cut to 50 MB, to append lines to.
+def writable_copy(home: Path) -> tuple[Path, Path]:
+    """A copy of a home, and its largest transcript, cut to 50 MB, which may be written to.
 
-    All other files are hard links to the originals and must not be changed.
+    The other transcripts are hard links to those of the home, and must not be changed.
     """
     copy = home.with_name(f"{home.name}-grown")
     if copy.exists():
@@ -42,12 +42,12 @@ def copy_home(home: Path) -> tuple[Path, Path]:
     largest = max(transcripts(copy), key=lambda path: path.stat().st_size)
     data = largest.read_bytes()
     largest.unlink()
-    largest.write_bytes(data[: data.rfind(b"\n", 0, GROWING_SIZE) + 1])
+    largest.write_bytes(data[: data.rfind(b"\n", 0, MAX_GROWING_BYTES) + 1])
     return copy, largest
 
 
 class GrowingTranscript:
-    """A transcript to append replies to. Each repeats the last reply with ids and words of its own."""
+    """A transcript that grows: each new line is a reply like the last one, with its own ids and text."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class GrowingTranscript:
         self._row = next(row for line in reversed(rows) if (row := json.loads(line))["type"] == "assistant")
 
     def append_line(self) -> None:
-        """Append one line."""
+        """Append a line."""
         self._count += 1
         row = json.loads(json.dumps(self._row))
         row["parentUuid"], row["uuid"] = row["uuid"], str(UUID(int=self._count + (os.getpid() << 64)))
@@ -74,7 +74,7 @@ class GrowingTranscript:
         os.truncate(self.path, self.size)
 
     def fork(self) -> Path:
-        """Write a transcript next to it with the same messages and another session id."""
+        """Write a transcript with the same messages and another session id beside it."""
         session = self.path.stem
         other = "f0" + session[2:]
         path = self.path.with_name(f"{other}.jsonl")

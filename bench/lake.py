@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import OUT, generate_home, transcripts
-from bench.processes import machine, run
+from bench.homes import OUT, generated_home, transcripts
+from bench.processes import machine_info, run
 
 LAKE, CACHE = OUT / "lake", OUT / "cache"
 MONTH = 10e12
@@ -60,10 +60,10 @@ def _files_below(folder: Path) -> list[int]:
 def threadline(home: Path, *words: str) -> float:
     """Run our command; return the CPU seconds that it took."""
     variables = {"CLAUDE_CONFIG_DIR": str(home), "THREADLINE_CACHE": str(CACHE), "XDG_DATA_HOME": str(OUT / "data")}
-    ran = run([sys.executable, "-m", "threadline", *words], variables)
-    if ran.code:
-        sys.exit(f"threadline {' '.join(words)} ended with {ran.code}: {ran.stderr.strip()[-500:]}")
-    return ran.cpu
+    result = run([sys.executable, "-m", "threadline", *words], variables)
+    if result.exit_code:
+        sys.exit(f"threadline {' '.join(words)} exited with {result.exit_code}: {result.stderr.strip()[-500:]}")
+    return result.cpu
 
 
 def growth(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def main() -> None:
     options = parser.parse_args()
     if len(options.megabytes) < 3:  # noqa: PLR2004 - two points are always on a line
         parser.error("--megabytes needs three sizes or more")
-    results = [measure(generate_home(megabytes), options.runs) for megabytes in sorted(options.megabytes)]
+    results = [measure(generated_home(megabytes), options.runs) for megabytes in sorted(options.megabytes)]
     lines = {
         name: growth([(result["megabytes"], result["cpu_seconds"][name]) for result in results])
         for name in ("push", "build", "index")
@@ -116,7 +116,7 @@ def main() -> None:
         },
         "stored_terabytes": {name: share * MONTH / 1e12 for name, share in results[-1]["stored_share"].items()},
     }
-    report = {"machine": machine(), "sizes": results, "growth": lines, "ten_terabytes": month}
+    report = {"machine": machine_info(), "sizes": results, "growth": lines, "ten_terabytes": month}
     (OUT / "lake.json").write_text(json.dumps(report, indent=2))
     print(json.dumps(report, indent=2))
 

@@ -1,7 +1,7 @@
-"""Index and search with claude-code-log's own functions. Runs in an environment where it is installed.
+"""Index and search with the functions of claude-code-log, in an environment that has it installed.
 
-Its command always writes pages of all sessions. This script only builds what its `serve` needs to search: the cache of
-every project, then the full text, as its command builds them. Pages would add to that.
+Its command also writes pages of all sessions, and has no option to skip them. This script only creates what its `serve`
+needs to search: the cache of every project, then the full-text index. Writing pages would take additional time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def index(projects: Path, database: Path) -> None:
-    """Update the cache and full text, and print the seconds."""
+    """Update cache and full text, and print how long that took."""
     from claude_code_log.cache import CacheManager, get_library_version
     from claude_code_log.cli import apply_write_pragmas
     from claude_code_log.converter import ensure_fresh_cache
@@ -31,12 +31,12 @@ def index(projects: Path, database: Path) -> None:
     status = ensure_index(connection)
     connection.close()
     end = time.perf_counter()
-    report = {"seconds": end - start, "cache_seconds": cached - start, "messages": status.indexed_messages}
-    print(json.dumps(report), flush=True)
+    figures = {"seconds": end - start, "cache_seconds": cached - start, "messages": status.indexed_messages}
+    print(json.dumps(figures), flush=True)
 
 
 def answer(database: Path) -> None:
-    """Run queries from standard input, one per line, and print seconds and hits of each."""
+    """Run queries from standard input, one per line, and print the time and the number of hits of each."""
     from claude_code_log.search import SEARCH_FIELDS, search
 
     connection = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)

@@ -1,8 +1,8 @@
-"""Run the peers, claude-code-log, agentsview and ripgrep, to measure how they index and search a home.
+"""Run other tools (claude-code-log, agentsview, ripgrep) on the same home.
 
-Each is installed into its own environment under bench/out if it is missing, and skipped with a message if that fails.
-They see only the given home, and their telemetry is off. Their figures are saved in a file such as
-bench/out/peers-home-2000-grown.json; with `--peers-from`, they are read from there instead of measured again.
+Each is installed into its own environment in bench/out. If that fails, a message says that it is skipped. The tools see
+only the given home, and their telemetry is turned off. Their figures are stored in a file such as
+bench/out/peers-home-2000-grown.json; with `--peers-from`, they are read from there instead of being measured again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from urllib.parse import urlencode
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.homes import OUT, GrowingTranscript
 from bench.processes import ProcessResult, run
-from bench.queries import Query
+from bench.queries import SearchQuery
 
 FOLDER = OUT / "peers"
 PAGE = 20
-TURNS = 2
-_OPTIONS = (  # none of our expressions needs Unicode, which makes its search slower
+ROUNDS = 2
+_OPTIONS = (  # Unicode makes its expressions slower, and none of ours needs it
     "--files-with-matches",
     "--ignore-case",
     "--no-unicode",
@@ -41,59 +41,58 @@ _OPTIONS = (  # none of our expressions needs Unicode, which makes its search sl
 _SYNC_TIME = re.compile(r"synced in ([\d.]+)(m?s)|(\d+)m([\d.]+)s")
 
 
-class SearchFunction(Protocol):
-    """Runs a query, and returns seconds and hits, or None if the tool has no such query."""
+class AskFunction(Protocol):
+    """Runs a query on a peer: returns seconds and the number of hits, or None if it has no such query."""
 
-    def __call__(self, query: Query) -> tuple[float, int] | None: ...  # noqa: D102 - see the class
+    def __call__(self, query: SearchQuery) -> tuple[float, int] | None: ...  # noqa: D102 - see the class
 
 
 class Peer(Protocol):
-    """An installed peer."""
+    """A tool with an index."""
 
     name: str
     method: str
-    """How it is measured."""
 
     def refresh(self, home: Path) -> ProcessResult:
-        """Update its index, in a process."""
+        """Update its index, in a process of its own."""
 
     def reported_seconds(self, result: ProcessResult) -> float | None:
-        """Return the seconds that it reports, without start-up."""
+        """The time that the tool itself reports, without start-up."""
 
     def files(self) -> list[Path]:
-        """Return the files of its index."""
+        """The files of its index."""
 
     def counts(self) -> dict[str, int]:
-        """Return how much it has indexed."""
+        """How much it has indexed."""
 
     def open_search(self, home: Path) -> Any:
-        """Return a context manager that gives a `SearchFunction`."""
+        """A context manager that gives an `AskFunction`."""
 
 
-def environment(name: str, measured_home: Path) -> dict[str, str]:
-    """Return variables that hide other homes and disable telemetry. Each measured home has its own index."""
-    home = FOLDER / f"{name}-{measured_home.name}"
-    home.mkdir(parents=True, exist_ok=True)
+def environment(name: str, home: Path) -> dict[str, str]:
+    """Variables that hide other homes, turn off telemetry, and give each measured home its own index."""
+    folder = FOLDER / f"{name}-{home.name}"
+    folder.mkdir(parents=True, exist_ok=True)
     return {
-        "HOME": str(home),
-        "XDG_CACHE_HOME": str(home / "cache"),
+        "HOME": str(folder),
+        "XDG_CACHE_HOME": str(folder / "cache"),
         "DO_NOT_TRACK": "1",
         "AGENTSVIEW_TELEMETRY_ENABLED": "0",
         "AGENTSVIEW_DISABLE_UPDATE_CHECK": "1",
         "AGENTSVIEW_NO_DAEMON": "1",
-        "AGENTSVIEW_DATA_DIR": str(home / "agentsview"),
+        "AGENTSVIEW_DATA_DIR": str(folder / "agentsview"),
     }
 
 
-def install_peer(package: str) -> Path | None:
-    """Install a package into its own environment, and return the folder of its programs."""
+def install_package(package: str) -> Path | None:
+    """Install a package into its own environment, unless it is there. Returns the folder of its programs."""
     programs = FOLDER / package / "bin"
     if any(programs.parent.glob(f"lib/*/site-packages/{package.replace('-', '_')}-*.dist-info")):
         return programs
     print(f"installing {package} …", file=sys.stderr)
     try:
-        subprocess.run([sys.executable, "-m", "venv", str(programs.parent)], check=True)  # noqa: S603 - ourselves
-        subprocess.run(  # noqa: S603 - a peer
+        subprocess.run([sys.executable, "-m", "venv", str(programs.parent)], check=True)  # noqa: S603 - this Python
+        subprocess.run(  # noqa: S603 - the peer, by its name
             [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", package], check=True
         )
     except (OSError, subprocess.CalledProcessError) as error:
@@ -103,13 +102,13 @@ def install_peer(package: str) -> Path | None:
 
 
 class Agentsview:
-    """A Go program with a server that stores transcripts and full text in SQLite."""
+    """A Go program that stores transcripts and a full-text index of messages in SQLite, behind a server."""
 
     name = "agentsview"
     method = (
-        "`agentsview sync` as a process, without its daemon; search with its HTTP API on the same machine"
-        " (search/content, one connection): words, phrases and prefixes in its full text, which has messages"
-        " but no tool results; substrings and expressions in everything, with its modes substring and regex"
+        "`agentsview sync`, whole process, without its daemon; searched over its HTTP API on the same machine"
+        " (search/content, one connection kept): words, phrases and prefixes in its full text, which has messages"
+        " but no tool results, and pieces and expressions in everything, by its modes substring and regex"
     )
 
     def __init__(self, programs: Path, home: Path) -> None:
@@ -117,15 +116,15 @@ class Agentsview:
         self._environment = environment(self.name, home)
         self._folder = Path(self._environment["AGENTSVIEW_DATA_DIR"])
 
-    def _variables(self, home: Path) -> dict[str, str]:
+    def _with(self, home: Path) -> dict[str, str]:
         return {**self._environment, "CLAUDE_PROJECTS_DIR": str(home / "projects")}
 
     def refresh(self, home: Path) -> ProcessResult:
-        """Run `agentsview sync`."""
-        return run([self._program, "sync"], self._variables(home))
+        """Run its sync."""
+        return run([self._program, "sync"], self._with(home))
 
     def reported_seconds(self, result: ProcessResult) -> float | None:
-        """Return the seconds that it prints."""
+        """The time that it prints."""
         match = _SYNC_TIME.search(result.stdout + result.stderr)
         if match is None:
             return None
@@ -134,11 +133,11 @@ class Agentsview:
         return int(match[3]) * 60 + float(match[4])
 
     def files(self) -> list[Path]:
-        """Return its database."""
+        """The files of its database."""
         return list(self._folder.glob("sessions.db*"))
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of sessions (it counts transcripts), messages and calls."""
+        """Sessions (it counts each transcript as one), and what they contain."""
         with closing(sqlite3.connect(f"{(self._folder / 'sessions.db').as_uri()}?mode=ro", uri=True)) as connection:
             tables = ("sessions", "messages", "tool_calls", "messages_fts")
             counts = {name: int(connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]) for name in tables}  # noqa: S608 - named above
@@ -146,23 +145,23 @@ class Agentsview:
             return {**counts, "characters_in_full_text": int(row[0] or 0)}
 
     @contextmanager
-    def serve(self, home: Path) -> Iterator[tuple[str, int]]:
-        """Start its server, and give its address and process id."""
+    def serving(self, home: Path) -> Iterator[tuple[str, int]]:
+        """Run its server; gives its address and process id."""
         command = [self._program, "serve", "--no-browser", "--no-sync", "--no-update-check", "--port", "0"]
-        with _running(command, self._variables(home)) as process:
-            matches = (re.search(r"http://(127\.0\.0\.1:\d+)", line) for line in _output(process))
+        with _running(command, self._with(home)) as process:
+            matches = (re.search(r"http://(127\.0\.0\.1:\d+)", line) for line in _stdout(process))
             yield next(match[1] for match in matches if match), process.pid
 
     @contextmanager
-    def open_search(self, home: Path) -> Iterator[SearchFunction]:
-        """Search with its server, over one connection."""
+    def open_search(self, home: Path) -> Iterator[AskFunction]:
+        """Run its server, and query it over one connection."""
         with (
-            self.serve(home) as (address, _),
+            self.serving(home) as (address, _),
             closing(http.client.HTTPConnection(address, timeout=60)) as connection,
         ):
-            yield lambda query: self._search(connection, query)
+            yield lambda query: self._ask(connection, query)
 
-    def _search(self, connection: http.client.HTTPConnection, query: Query) -> tuple[float, int] | None:
+    def _ask(self, connection: http.client.HTTPConnection, query: SearchQuery) -> tuple[float, int] | None:
         mode, pattern = {
             "phrase": ("fts", f'"{query.text}"'),
             "prefix": ("fts", f"{query.text}*"),
@@ -179,13 +178,13 @@ class Agentsview:
 
 
 class ClaudeCodeLog:
-    """A Python program that writes pages, with a cache of messages and full text in SQLite."""
+    """A Python program that writes pages, with a cache of all messages and a full-text index in SQLite."""
 
     name = "claude-code-log"
     method = (
-        "the cache of every project and then the full text, with its own functions in one process, without the pages"
-        " that its command also writes; search with its own function inside a process, in all of its fields;"
-        " it supports words, phrases and prefixes"
+        "the cache of every project and then full text, by its own functions in one process, without the pages that its"
+        " command makes as well; searched by its own function inside the process, in all of its fields;"
+        " it knows words, phrases and prefixes"
     )
 
     def __init__(self, programs: Path, home: Path) -> None:
@@ -194,64 +193,64 @@ class ClaudeCodeLog:
         self._database = Path(self._environment["HOME"]) / "cache.db"
 
     def refresh(self, home: Path) -> ProcessResult:
-        """Update its cache and full text."""
+        """Update its cache and its full-text index."""
         return run([*self._script, "index", str(self._database), str(home / "projects")], self._environment)
 
     def reported_seconds(self, result: ProcessResult) -> float | None:
-        """Return the seconds without imports."""
+        """The time without imports."""
         return float(json.loads(result.stdout.splitlines()[-1])["seconds"])
 
     def files(self) -> list[Path]:
-        """Return its database."""
+        """The files of its database."""
         return list(self._database.parent.glob("cache.db*"))
 
     def counts(self) -> dict[str, int]:
-        """Return the size of its cache and full text."""
+        """What its cache contains, and how much of that its full-text index has."""
         with closing(sqlite3.connect(f"{self._database.as_uri()}?mode=ro", uri=True)) as connection:
-            queries = {
+            statements = {
                 "transcripts": "SELECT COUNT(*) FROM cached_files",
                 "sessions": "SELECT COUNT(*) FROM sessions",
                 "messages": "SELECT COUNT(*) FROM messages",
                 "message_fts": "SELECT COUNT(*) FROM search_indexed_rows",
             }
-            return {name: int(connection.execute(query).fetchone()[0]) for name, query in queries.items()}
+            return {name: int(connection.execute(statement).fetchone()[0]) for name, statement in statements.items()}
 
     @contextmanager
-    def open_search(self, home: Path) -> Iterator[SearchFunction]:  # noqa: ARG002 - its database knows the home
-        """Search in one process."""
+    def open_search(self, home: Path) -> Iterator[AskFunction]:  # noqa: ARG002 - its database is that of the home
+        """Run its search function in a process that stays alive."""
         with _running([*self._script, "answer", str(self._database)], self._environment) as process:
-            yield lambda query: self._search(process, query)
+            yield lambda query: self._ask(process, query)
 
-    def _search(self, process: subprocess.Popen[str], query: Query) -> tuple[float, int] | None:
+    def _ask(self, process: subprocess.Popen[str], query: SearchQuery) -> tuple[float, int] | None:
         if query.kind in ("substring", "regex"):
             return None
-        # It treats words without quotes as prefixes.
+        # It takes words as prefixes, unless they are in quotes.
         text = {"phrase": f'"{query.text}"', "prefix": f"{query.text}*"}.get(
             query.kind, " ".join(f'"{part}"' for part in query.parts)
         )
         print(json.dumps(text), file=process.stdin, flush=True)
-        answer = json.loads(next(_output(process)))
+        answer = json.loads(next(_stdout(process)))
         return answer["seconds"], answer["hits"]
 
 
 class Ripgrep:
-    """Reads every file for every query; it has no index."""
+    """A program without an index: it reads every file each time."""
 
     name = "ripgrep"
     method = (
-        "`rg --files-with-matches` as a process, with the transcripts in the page cache; everything but expressions as"
-        " fixed strings, three words with three runs, each on the files found by the run before; it counts files"
+        "`rg --files-with-matches`, whole process, over the transcripts in the page cache; all but expressions as fixed"
+        " strings, three words by three runs, each over the files that the one before found; it counts files"
     )
 
     def __init__(self, program: str) -> None:
         self._program = program
 
     @contextmanager
-    def open_search(self, home: Path) -> Iterator[SearchFunction]:
-        """Run the program for each query, or three times for three words."""
-        yield lambda query: self._search(home, query)
+    def open_search(self, home: Path) -> Iterator[AskFunction]:
+        """Run it once for each query, or three times for three words."""
+        yield lambda query: self._ask(home, query)
 
-    def _search(self, home: Path, query: Query) -> tuple[float, int]:
+    def _ask(self, home: Path, query: SearchQuery) -> tuple[float, int]:
         patterns = (
             [["--regexp", query.text]]
             if query.kind == "regex"
@@ -268,8 +267,8 @@ class Ripgrep:
         return time.perf_counter() - start, len(paths)
 
 
-def _fixed_strings(query: Query) -> tuple[str, ...]:
-    """Return the strings to search for. Word boundaries are not checked: in JSON a word may follow an escape."""
+def _fixed_strings(query: SearchQuery) -> tuple[str, ...]:
+    """The strings to search for. In JSON a word may follow an escape, so word boundaries cannot be matched."""
     return query.parts if query.kind == "words" else (query.text,)
 
 
@@ -290,40 +289,40 @@ def _running(command: list[str], variables: dict[str, str]) -> Iterator[subproce
         process.wait(20)
 
 
-def _output(process: subprocess.Popen[str]) -> IO[str]:
+def _stdout(process: subprocess.Popen[str]) -> IO[str]:
     if process.stdout is None:
         sys.exit("There is no pipe to read from.")
     return process.stdout
 
 
 def indexing_peers(home: Path) -> list[Peer]:
-    """Return the peers that have an index and can be installed."""
+    """The peers that have an index and can be installed, for this home."""
     installed: list[Peer] = []
-    if programs := install_peer("agentsview"):
+    if programs := install_package("agentsview"):
         installed.append(Agentsview(programs, home))
-    if programs := install_peer("claude-code-log"):
+    if programs := install_package("claude-code-log"):
         installed.append(ClaudeCodeLog(programs, home))
     return installed
 
 
 def ripgrep() -> Ripgrep | None:
-    """Return ripgrep if it is installed. A benchmark does not change the system."""
+    """ripgrep, if it is installed: a benchmark does not change the system."""
     program = shutil.which("rg")
     if program is None:
-        print("Skipping ripgrep: rg is not installed (on Debian: apt-get install ripgrep).")
+        print("Skipping ripgrep: install it first (Debian: apt-get install ripgrep).")
     return Ripgrep(program) if program else None
 
 
 def first_index(peer: Peer, home: Path) -> dict[str, Any]:
-    """Build a peer's index from scratch."""
+    """Build the peer's index from scratch."""
     for file in peer.files():
         file.unlink()
     result = peer.refresh(home)
-    if result.code:
-        print(f"Skipping {peer.name}: it failed with {result.code}: {result.stderr.strip()[-300:]}")
+    if result.exit_code:
+        print(f"Skipping {peer.name}: it exited with {result.exit_code}: {result.stderr.strip()[-300:]}")
         return {}
     return {
-        "method": peer.method,
+        "measured": peer.method,
         "seconds": result.seconds,
         "cpu_seconds": result.cpu,
         "inside_seconds": peer.reported_seconds(result),
@@ -334,8 +333,8 @@ def first_index(peer: Peer, home: Path) -> dict[str, Any]:
     }
 
 
-def refreshes(peer: Peer, home: Path, growing: GrowingTranscript) -> dict[str, Any]:
-    """Return the best refresh after no change, after one line, and after one line of a forked session."""
+def time_refreshes(peer: Peer, home: Path, growing: GrowingTranscript) -> dict[str, Any]:
+    """The best times of refreshes: nothing changed, one new line, one new line and a fork beside the transcript."""
     figures = {"nothing_changed": _best(peer, home, None), "appended": _best(peer, home, growing)}
     fork = growing.fork()
     try:
@@ -349,7 +348,7 @@ def refreshes(peer: Peer, home: Path, growing: GrowingTranscript) -> dict[str, A
 
 def _best(peer: Peer, home: Path, growing: GrowingTranscript | None) -> dict[str, float | None]:
     runs = []
-    for _turn in range(TURNS):
+    for _round in range(ROUNDS):
         if growing is not None:
             growing.append_line()
         runs.append(peer.refresh(home))
@@ -362,13 +361,13 @@ def _best(peer: Peer, home: Path, growing: GrowingTranscript | None) -> dict[str
 
 
 def save_figures(part: str, home: Path, figures: dict[str, Any]) -> None:
-    """Add figures of the peers to the file that `--peers-from` reads."""
+    """Add figures of the peers to the file for `--peers-from`."""
     path = OUT / f"peers-{home.name}.json"
-    saved = json.loads(path.read_text()) if path.exists() else {}
-    saved.setdefault(part, {}).update(figures)
-    path.write_text(json.dumps(saved, indent=1))
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    stored.setdefault(part, {}).update(figures)
+    path.write_text(json.dumps(stored, indent=1))
 
 
 def load_figures(part: str, path: Path | None) -> dict[str, Any]:
-    """Return the figures saved in a file."""
+    """The figures that an earlier run saved."""
     return json.loads(path.read_text()).get(part, {}) if path else {}

@@ -1,4 +1,4 @@
-"""Run a process and measure its time and the peak memory of it and its workers."""
+"""Run whole processes, and measure their time and the peak memory of each process."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-SAMPLE_INTERVAL = 0.01
+_MAX_POLL_SECONDS = 0.01
 
 
 class ProcessResult(NamedTuple):
-    """Time, memory and output of a finished process. `peaks` are in MB, one per process, its own first."""
+    """The result of a process. `peaks` are in MB, one for each process that it consists of, the first its own."""
 
     seconds: float
     cpu: float
     peaks: list[float]
     stdout: str
     stderr: str
-    code: int
+    exit_code: int
 
 
 def run(command: list[str], environment: Mapping[str, str]) -> ProcessResult:
-    """Run a command and sample the memory of its processes until it ends."""
+    """Run a command to its end, and sample its memory meanwhile."""
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         before = _cpu()
         start = time.perf_counter()
-        process = subprocess.Popen(  # noqa: S603 - contenders
+        process = subprocess.Popen(  # noqa: S603 - our own commands
             command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
         )
         peaks: dict[int, int] = {}
-        wait = 0.001  # time short commands precisely, disturb long ones little
+        wait = 0.001  # short commands are sampled often, long ones less
         while process.poll() is None:
             for pid in process_tree(process.pid):
                 peaks[pid] = max(peaks.get(pid, 0), peak_memory(pid))
             time.sleep(wait)
-            wait = min(SAMPLE_INTERVAL, wait * 1.1)
+            wait = min(_MAX_POLL_SECONDS, wait * 1.1)
         seconds = time.perf_counter() - start
-        megabytes = [peak / 1024 for peak in peaks.values() if peak]
-        return ProcessResult(seconds, _cpu() - before, megabytes, _read(stdout), _read(stderr), process.returncode)
+        peaks_mb = [peak / 1024 for peak in peaks.values() if peak]
+        return ProcessResult(seconds, _cpu() - before, peaks_mb, _read(stdout), _read(stderr), process.returncode)
 
 
 def _cpu() -> float:
-    """Return the CPU seconds of all finished child processes. Other load on the machine changes them little."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    """The CPU seconds of child processes that have ended. Other work on the machine changes it little."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _read(file: IO[bytes]) -> str:
@@ -58,7 +58,7 @@ def _read(file: IO[bytes]) -> str:
 
 
 def process_tree(pid: int) -> list[int]:
-    """Return the ids of a process and all its descendants."""
+    """The ids of a process and all its descendants."""
     pids = [pid]
     for parent in pids:
         try:
@@ -70,7 +70,7 @@ def process_tree(pid: int) -> list[int]:
 
 
 def peak_memory(pid: int) -> int:
-    """Return the peak memory of a process, in kB."""
+    """The peak memory of a process, in kB."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -79,7 +79,7 @@ def peak_memory(pid: int) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process and its finished children."""
+    """The CPU seconds of a process and of its children that have ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -87,8 +87,8 @@ def cpu_seconds(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def machine() -> dict[str, Any]:
-    """Describe what the figures depend on besides the code."""
+def machine_info() -> dict[str, Any]:
+    """The machine and versions that the figures depend on."""
     import sqlite3
 
     return {

@@ -1,4 +1,4 @@
-"""Sample queries from a home's own text: words, phrases, prefixes and expressions, from rare to common."""
+"""Draw search queries from the text of a home: words, phrases and regular expressions, from rare to common."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RARE = 0.0005
 SHORT = 5
 TRIES = 100
 _WORD = re.compile(r"(?<![\w\\])[A-Za-z]{3,20}(?!\w)")
-_IGNORED_FIELDS = {"id", "tool_use_id", "signature", "data", "type", "media_type"}
+_NOT_TEXT = {"id", "tool_use_id", "signature", "data", "type", "media_type"}
 
 
-class Query(NamedTuple):
-    """A query: its kind, how common its words are, and its words, substring or expression."""
+class SearchQuery(NamedTuple):
+    """A query: its kind, how common its words are, and its words, or the substring or regular expression."""
 
     kind: str
     band: str
@@ -35,103 +35,102 @@ class Query(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The parts, joined by spaces."""
+        """The parts as one text."""
         return " ".join(self.parts)
 
 
-def sample_queries(home: Path, count: int) -> list[Query]:
-    """Return `count` queries of each kind, or fewer if the home has few words. The same home gives the same queries."""
-    chance = random.Random(SEED)
-    texts = list(_texts(home, chance))
+def draw_queries(home: Path, count: int) -> list[SearchQuery]:
+    """Up to `count` queries of each kind, fewer if the home has few words. The same home gives the same queries."""
+    rng = random.Random(SEED)
+    texts = list(_texts(home, rng))
     words = _by_band(texts)
     queries = []
     for kind in KINDS:
-        used: set[tuple[str, ...]] = set()
+        drawn: set[tuple[str, ...]] = set()
         for _try in range(TRIES * count):
-            if len(used) == count:
+            if len(drawn) == count:
                 break
-            band = BANDS[len(used) % len(BANDS)]
-            word, at = chance.choice(words[band])
-            parts = _query_parts(kind, word, texts[at], chance)
-            if parts and parts not in used:
-                used.add(parts)
-                queries.append(Query(kind, band, parts))
+            band = BANDS[len(drawn) % len(BANDS)]
+            word, at = rng.choice(words[band])
+            parts = _query_parts(kind, word, texts[at], rng)
+            if parts and parts not in drawn:
+                drawn.add(parts)
+                queries.append(SearchQuery(kind, band, parts))
     return queries
 
 
-def digest(queries: list[Query]) -> str:
-    """Return a short hash that identifies a list of queries."""
+def queries_digest(queries: list[SearchQuery]) -> str:
+    """A short hash that identifies a list of queries."""
     return sha256(json.dumps(queries).encode()).hexdigest()[:12]
 
 
-def _texts(home: Path, chance: random.Random) -> Iterator[str]:
+def _texts(home: Path, rng: random.Random) -> Iterator[str]:
     paths = transcripts(home)
-    for path in sorted(chance.sample(paths, min(FILES, len(paths)))):
+    for path in sorted(rng.sample(paths, min(FILES, len(paths)))):
         lines = path.read_bytes().splitlines()
-        for line in chance.sample(lines, min(LINES, len(lines))):
+        for line in rng.sample(lines, min(LINES, len(lines))):
             try:
                 row = json.loads(line)
             except ValueError:
                 continue
             message = row.get("message")
-            text = "\n".join(_strings(message.get("content"))) if isinstance(message, dict) else ""
+            text = "\n".join(_texts_in(message.get("content"))) if isinstance(message, dict) else ""
             if text:
                 yield text
 
 
-def _strings(value: Any) -> Iterator[str]:
-    """Yield all strings in the content of a message, except ids and binary data."""
+def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
         for item in value:
-            yield from _strings(item)
+            yield from _texts_in(item)
     elif isinstance(value, dict):
         for name, item in value.items():
-            if name not in _IGNORED_FIELDS:
-                yield from _strings(item)
+            if name not in _NOT_TEXT:
+                yield from _texts_in(item)
 
 
 def _by_band(texts: list[str]) -> dict[str, list[tuple[str, int]]]:
-    """Group words by how many texts have them, each with the number of the last such text."""
+    """Words by the share of texts that contain them, each with the number of such a text."""
     counts: Counter[str] = Counter()
-    last: dict[str, int] = {}
+    last_text: dict[str, int] = {}
     for at, text in enumerate(texts):
         words = set(_WORD.findall(text))
         counts.update({word.lower() for word in words})
-        last.update({word.lower(): at for word in words})
+        last_text.update({word.lower(): at for word in words})
     bands: dict[str, list[tuple[str, int]]] = {band: [] for band in BANDS}
     for word, count in sorted(counts.items()):
         share = count / len(texts)
         band = "rare" if share <= RARE or count == 1 else "common" if share >= COMMON else "middling"
-        bands[band].append((word, last[word]))
+        bands[band].append((word, last_text[word]))
     return bands
 
 
-def _query_parts(kind: str, word: str, text: str, chance: random.Random) -> tuple[str, ...]:
-    """Build a query from a word and a text that contains it. Return nothing if the text is too short."""
+def _query_parts(kind: str, word: str, text: str, rng: random.Random) -> tuple[str, ...]:
+    """The parts of a query, from a word and the text it occurs in; none if the text has too few words."""
     if kind in ("word", "prefix"):
-        return (word if kind == "word" else word[: chance.randint(3, 6)],)
+        return (word if kind == "word" else word[: rng.randint(3, 6)],)
     if kind == "words":
         others = sorted({other.lower() for other in _WORD.findall(text)} - {word})
-        return (word, *chance.sample(others, 2)) if len(others) > 1 else ()
+        return (word, *rng.sample(others, 2)) if len(others) > 1 else ()
     pair = re.search(rf"(?i)(?<![\w\\])({word}) ([a-z]{{3,20}})(?!\w)", text)
     if pair is None:
         return ()
     if kind == "phrase":
         return pair[1].lower(), pair[2].lower()
-    return (_substring(pair[0], chance) if kind == "substring" else _regex(pair[1], pair[2], chance),)
+    return (_substring(pair[0], rng) if kind == "substring" else _regex(pair[1], pair[2], rng),)
 
 
-def _substring(text: str, chance: random.Random) -> str:
-    """Return a few characters from the middle, possibly across words."""
-    start = chance.randint(1, max(1, len(text) - SHORT - 2))
-    return text[start : start + chance.randint(SHORT, SHORT + 4)].strip().lower()
+def _substring(text: str, rng: random.Random) -> str:
+    """A few characters from the middle of a text, within a word or across two."""
+    start = rng.randint(1, max(1, len(text) - SHORT - 2))
+    return text[start : start + rng.randint(SHORT, SHORT + 4)].strip().lower()
 
 
-def _regex(first: str, second: str, chance: random.Random) -> str:
-    """Return an expression that means the same in Python, Go and Rust."""
-    return chance.choice(
+def _regex(first: str, second: str, rng: random.Random) -> str:
+    """A regular expression that has the same meaning in Python, Go and Rust."""
+    return rng.choice(
         (
             rf"\b{first}[ _-]{second}\b",
             rf"{first}\s+\w+",

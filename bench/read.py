@@ -1,7 +1,7 @@
-"""Compare the speed and memory of reading a home with plain reading, `json` and `orjson`.
+"""Compare reading a home with `json`, `orjson` and with only reading the bytes: time and memory.
 
-The contenders take turns, each in its own process, for several rounds; the best round counts, because noise only adds.
-All read the same files from the page cache. `make bench` generates a home with the size profile of real ones.
+Each contender runs in its own process, in turn, for several rounds; the best round counts, because noise only adds. All
+read the same files from the page cache. `make bench` generates a home with the sizes of real ones.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from threadline.model.homes import Transcript
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import OUT, generate_home, transcripts
+from bench.homes import OUT, generated_home, transcripts
 
 
 def read_limit(paths: list[Path]) -> int:
-    """Read and split lines: no reader can be faster."""
+    """Reading and splitting lines: no reader can be faster."""
     return sum(1 for path in paths for _line in path.open("rb"))
 
 
 def json_loads(paths: list[Path]) -> int:
-    """Decode every line with the standard library."""
+    """The standard library's decoder on every line."""
     return _loads(paths, json.loads)
 
 
 def orjson_loads(paths: list[Path]) -> int:
-    """Decode every line without types with orjson, the fastest decoder for Python."""
+    """Untyped decoding of every line, as fast as it gets in Python."""
     return _loads(paths, orjson.loads)
 
 
@@ -54,21 +54,21 @@ def _loads(paths: list[Path], loads: Callable[[bytes], object]) -> int:
 
 
 def threadline_heads(paths: list[Path]) -> int:
-    """Read the heads and usage of every entry."""
+    """Heads and usage of every entry."""
     from threadline import heads
 
     return sum(1 for path in paths for _head in heads(path))
 
 
 def threadline_entries(paths: list[Path]) -> int:
-    """Read every entry, typed, with its line; tool results remain plain values."""
+    """Every entry, typed, with its line; tool results as plain values."""
     from threadline import entries
 
     return sum(1 for path in paths for _entry in entries(path))
 
 
 def threadline_everything(paths: list[Path]) -> int:
-    """Read every entry and every tool result, typed."""
+    """Every entry, typed, and every tool result typed, too."""
     from threadline import UserEntry, entries
 
     count = 0
@@ -76,7 +76,7 @@ def threadline_everything(paths: list[Path]) -> int:
         for entry in entries(path):
             count += 1
             if isinstance(entry, UserEntry):
-                entry.result  # noqa: B018 - decodes it
+                entry.result  # noqa: B018 - reading it is the work
     return count
 
 
@@ -92,21 +92,21 @@ def _on_all_cores(count: Callable[[Transcript], int], paths: list[Path]) -> int:
     from threadline import homes, look
     from threadline.parallel import map_transcripts
 
-    return sum(answer for _transcript, answer in map_transcripts(count, look(homes(_home(paths))[0]).transcripts))
+    return sum(figures for _transcript, figures in map_transcripts(count, look(homes(_home(paths))[0]).transcripts))
 
 
 def threadline_heads_on_all_cores(paths: list[Path]) -> int:
-    """Read heads and usage on all cores."""
+    """Heads and usage of every entry, as every pass over a whole home does it."""
     return _on_all_cores(_count_heads, paths)
 
 
 def threadline_everything_on_all_cores(paths: list[Path]) -> int:
-    """Read every entry and tool result, typed, on all cores."""
+    """Every entry and tool result, typed, as every pass over a whole home does it."""
     return _on_all_cores(_count_everything, paths)
 
 
 def threadline_overview(paths: list[Path]) -> int:
-    """Do what `threadline` without a command does: read all heads on all cores."""
+    """What bare `threadline` does: heads of the whole home, on all cores."""
     from threadline import homes, look
     from threadline.summary import build_overview
 
@@ -114,7 +114,7 @@ def threadline_overview(paths: list[Path]) -> int:
 
 
 def threadline_doctor(paths: list[Path]) -> int:
-    """Do what `threadline doctor` does: check everything on all cores."""
+    """What `threadline doctor` does: everything, strictly, with drift, on all cores."""
     from threadline import homes, look
     from threadline.reports.doctor import examine_all
 
@@ -139,8 +139,8 @@ CONTENDERS: dict[str, Callable[[list[Path]], int]] = {
 }
 
 
-def run_one(name: str, home: Path) -> None:
-    """Run a contender in this process; print its seconds, peak memory in MB and count as JSON."""
+def run_contender(name: str, home: Path) -> None:
+    """Run one contender in this process; print its seconds, peak memory in MB and count as JSON."""
     paths = transcripts(home)
     start = time.perf_counter()
     count = CONTENDERS[name](paths)
@@ -151,14 +151,14 @@ def run_one(name: str, home: Path) -> None:
 
 
 def measure(home: Path, rounds: int, names: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Return the best round of each contender."""
+    """The best round of each contender, each in its own process."""
     best: dict[str, dict[str, float]] = {}
     for turn in range(rounds):
         for name in names:
             command = [sys.executable, __file__, "--contender", name, "--home", str(home)]
-            answer = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
-            if turn == 0 or answer["seconds"] < best[name]["seconds"]:
-                best[name] = answer
+            figures = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - this file
+            if turn == 0 or figures["seconds"] < best[name]["seconds"]:
+                best[name] = figures
         print(f"round {turn + 1} of {rounds} done", file=sys.stderr)
     return best
 
@@ -167,7 +167,7 @@ def report(home: Path, best: dict[str, dict[str, float]]) -> None:
     """Print the figures, and save them in bench/out/read.json."""
     sizes = sorted(path.stat().st_size for path in transcripts(home))
     size = sum(sizes) / 1e6
-    rival = best["orjson.loads"]["seconds"]
+    orjson_seconds = best["orjson.loads"]["seconds"]
     percentiles = {
         name: sizes[min(len(sizes) - 1, int(len(sizes) * share))]
         for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
@@ -175,26 +175,26 @@ def report(home: Path, best: dict[str, dict[str, float]]) -> None:
     spread = ", ".join(f"{name} {value / 1e3:,.0f} kB" for name, value in percentiles.items())
     print(f"{len(sizes):,} transcripts, {size:,.0f} MB; {spread}, largest {sizes[-1] / 1e6:,.1f} MB\n")
     print(f"{'':<34}{'seconds':>9}{'MB/s':>8}{'x orjson':>10}{'peak MB':>9}{'count':>10}")
-    for name, answer in best.items():
-        seconds = answer["seconds"]
-        figures = f"{seconds:>9.2f}{size / seconds:>8.0f}{rival / seconds:>10.2f}{answer['peak']:>9.0f}"
-        print(f"{name:<34}{figures}{answer['count']:>10,}")
+    for name, figures in best.items():
+        seconds = figures["seconds"]
+        cells = f"{seconds:>9.2f}{size / seconds:>8.0f}{orjson_seconds / seconds:>10.2f}{figures['peak']:>9.0f}"
+        print(f"{name:<34}{cells}{figures['count']:>10,}")
     OUT.mkdir(exist_ok=True)
     (OUT / "read.json").write_text(json.dumps({"transcripts": len(sizes), "megabytes": size, "best": best}, indent=1))
 
 
 def main() -> None:
-    """Measure all contenders on a home."""
+    """Measure all contenders on a home; by default on a generated one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--home", type=Path, help="a home to read; generated by default")
+    parser.add_argument("--home", type=Path, help="a home to read; by default one is generated")
     parser.add_argument("--megabytes", type=float, default=1239, help="the size of the generated home")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--contender", help="run only this contender in this process, and print its figures as JSON")
+    parser.add_argument("--contender", help="run only this one, in this process, and print its figures as JSON")
     options = parser.parse_args()
     if options.contender:
-        run_one(options.contender, options.home)
+        run_contender(options.contender, options.home)
         return
-    home = options.home or generate_home(options.megabytes)
+    home = options.home or generated_home(options.megabytes)
     report(home, measure(home, options.rounds, CONTENDERS))
 
 

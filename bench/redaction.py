@@ -1,7 +1,7 @@
-"""How fast texts are looked through for secrets, beside a plain search in the same bytes.
+"""How fast texts are searched for secrets, compared with a plain search in the same bytes.
 
-All contenders run in this process, in turn, several rounds; the best round counts, and the time is the processor's, as
-others may be at work. The text is what a generated home holds, or a file that is named.
+All contenders run in this process, in turn, in several rounds; the best round counts. Times are CPU times, since the
+machine may be busy. The text is that of a generated home, or of a given file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import generate_home
+from bench.homes import generated_home
 
 _ROUNDS = 5
 _MB = 1_000_000
@@ -24,16 +24,16 @@ _MB = 1_000_000
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=20, help="how much to generate")
-    parser.add_argument("--file", type=Path, help="look through this instead")
-    chosen = parser.parse_args()
-    raw = chosen.file.read_bytes() if chosen.file else _generated(chosen.megabytes)
+    parser.add_argument("--megabytes", type=int, default=20, help="size of the generated home")
+    parser.add_argument("--file", type=Path, help="search this file instead")
+    options = parser.parse_args()
+    raw = options.file.read_bytes() if options.file else _generated_text(options.megabytes)
     _speed(raw)
     _memory()
 
 
-def _generated(megabytes: int) -> bytes:
-    home = generate_home(megabytes)
+def _generated_text(megabytes: int) -> bytes:
+    home = generated_home(megabytes)
     return b"".join(path.read_bytes() for path in sorted(home.rglob("*.jsonl")))[: megabytes * _MB]
 
 
@@ -42,10 +42,10 @@ def _speed(raw: bytes) -> None:
 
     text = raw.decode(errors="replace")
     plain = re.sub(r"[^\sa-zA-Z.,;]", " ", text)
-    one = re.compile(rb"gh[a-z]_[A-Za-z0-9]{36}")
+    pattern = re.compile(rb"gh[a-z]_[A-Za-z0-9]{36}")
     contenders: dict[str, Callable[[], object]] = {
         "bytes.find": lambda: raw.find(b"\0no such bytes"),
-        "one pattern of re": lambda: one.search(raw),
+        "one pattern of re": lambda: pattern.search(raw),
         "scan, secrets": lambda: find_spans_in_bytes(raw),
         "scan, all": lambda: find_spans_in_bytes(raw, personal=True),
         "redact, raw lines": lambda: Redactor().redact(text),
@@ -54,23 +54,23 @@ def _speed(raw: bytes) -> None:
     best = dict.fromkeys(contenders, float("inf"))
     for _ in range(_ROUNDS):
         for name, contender in contenders.items():
-            started = time.process_time()
+            start = time.process_time()
             contender()
-            best[name] = min(best[name], time.process_time() - started)
+            best[name] = min(best[name], time.process_time() - start)
     for name, seconds in best.items():
         ratio = seconds / best["one pattern of re"]
         print(f"{name:22} {len(raw) / seconds / _MB:8,.0f} MB/s   {ratio:6.1f} times one pattern")
 
 
 def _memory() -> None:
-    """What a text of 100 MB takes beyond itself."""
+    """The memory that scanning a text of 100 MB takes, in addition to the text."""
     from threadline.redact import find_spans_in_bytes
 
     raw = b"a line of words, as many as there are; nothing else\n" * (100 * _MB // 52)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     find_spans_in_bytes(raw)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"scanning 100 MB took {(after - before) / 1024:,.0f} MB beyond the text")
+    print(f"scanning 100 MB took {(after - before) / 1024:,.0f} MB in addition to the text")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Measure the ranking of search with judged queries on written sessions inside a generated home.
+"""The quality of the ranking: judged queries on written sessions among those of a generated home.
 
-Recall at ten is the share of the expected results among the first ten hits. The reciprocal rank is 1 if the first hit
-is expected, 1/2 if the second is, and 0 beyond the tenth. Both are means over all queries. The queries, the expected
-results and the reasons are in `bench/relevance/queries.toml`.
+Recall at ten is the share of the intended results that are among the first ten hits. The reciprocal rank is one if the
+first hit is an intended result, a half if the second is, and zero if none of the ten is. Both are means over queries.
+The queries, their intended results and the reasons are in `bench/relevance/queries.toml`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from statistics import fmean
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import OUT, generate_home
+from bench.homes import OUT, generated_home
 from bench.relevance_noise import SESSIONS as NOISE_SESSIONS
 from bench.relevance_noise import write_noise
-from bench.relevance_sessions import SCRIPTS, scripts, write_sessions
+from bench.relevance_sessions import SCRIPTS, scripts, write_scripts
 from tools.demo import projects
 
 from threadline.errors import BadQuery
@@ -35,15 +35,15 @@ from threadline.search import search
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MEGABYTES = 50
-FIRST = 10
+HITS_SHOWN = 10
 _TASK = "task:"
-_BEGINNING = 200_000
+_HEAD_BYTES = 200_000
 
-HitTest = Callable[[Hit], bool]
+Predicate = Callable[[Hit], bool]
 
 
 class JudgedQuery(NamedTuple):
-    """A query, its kind, the expected results, and the reason."""
+    """A query, its kind, its intended results, and why those are intended."""
 
     kind: str
     text: str
@@ -52,7 +52,7 @@ class JudgedQuery(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The figures of a query, the expected results it missed, and the hits that came before them."""
+    """The quality of the hits of a query: its intended results that are missing, and the hits that came instead."""
 
     query: JudgedQuery
     recall: float
@@ -63,51 +63,52 @@ class Outcome(NamedTuple):
 
     @property
     def is_perfect(self) -> bool:
-        """Whether the result could not be better."""
+        """Whether the hits could not be better."""
         return self.recall == self.reciprocal == 1
 
 
 def queries() -> Iterator[JudgedQuery]:
-    """Yield the judged queries."""
-    for kind, rows in tomllib.loads((SCRIPTS / "queries.toml").read_text(encoding="utf-8")).items():
-        for text, expected, reason in rows:
-            yield JudgedQuery(kind, text, tuple(expected), reason)
+    """The judged queries."""
+    for kind, judgements in tomllib.loads((SCRIPTS / "queries.toml").read_text(encoding="utf-8")).items():
+        for text, meant, why in judgements:
+            yield JudgedQuery(kind, text, tuple(meant), why)
 
 
 class Home:
-    """A home with the written sessions, alone or among generated ones, and its index."""
+    """Written sessions, alone or among generated ones, and their index."""
 
-    def __init__(self, folder: Path, generated: Path | None = None, noise: int = NOISE_SESSIONS) -> None:
+    def __init__(self, folder: Path, surroundings: Path | None = None, noise: int = NOISE_SESSIONS) -> None:
         self._home = folder / "home"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        self._tasks = {}
-        if generated is not None:
-            shutil.copytree(generated, self._home)
-            self._tasks = {title: _sessions_with_prompt(generated, prompt) for title, prompt in _tasks()}
-        self._marks = write_sessions(self._home)
+        if surroundings is not None:
+            shutil.copytree(surroundings, self._home)
+        self._tasks = (
+            {title: _sessions_of(surroundings, text) for title, text in _tasks()} if surroundings is not None else {}
+        )
+        self._marks = write_scripts(self._home)
         write_noise(self._home, scripts().values(), noise)
         self._sessions = {name: script.session for name, script in scripts().items()}
         self._index = folder / "index.sqlite"
         refresh_index(self._index, homes(os.fspath(self._home)), jobs=1)
 
-    def open_index(self) -> Index:
-        """Open the index."""
+    def open(self) -> Index:
+        """The index."""
         return Index.open(self._index)
 
-    def expected_hits(self, query: JudgedQuery) -> dict[str, HitTest]:
-        """Return a test for each expected result of a query. Results that this home lacks are left out."""
-        return {name: test for text in query.expected for name, test in self._hit_tests(text)}
+    def expected_hits(self, query: JudgedQuery) -> dict[str, Predicate]:
+        """The intended results of a query, each with its predicate; none of a generated home that is absent."""
+        return {name: matches for text in query.expected for name, matches in self._predicates(text)}
 
-    def _hit_tests(self, text: str) -> Iterator[tuple[str, HitTest]]:
+    def _predicates(self, text: str) -> Iterator[tuple[str, Predicate]]:
         if text.startswith(_TASK):
             for session in self._tasks.get(text.removeprefix(_TASK), ()):
-                yield session, _of_session(session)
+                yield session, _is_of_session(session)
             return
-        tests = [self._hit_test(name) for name in text.split("|")]
-        yield text, lambda hit: any(test(hit) for test in tests)
+        either = [self._is_named(name) for name in text.split("|")]
+        yield text, lambda hit: any(matches(hit) for matches in either)
 
-    def _hit_test(self, name: str) -> HitTest:
+    def _is_named(self, name: str) -> Predicate:
         session = self._sessions[name.partition(":")[0]]
         line = self._marks[name] if ":" in name else None
         return lambda hit: hit.session == session and line in {None, hit.place.line}
@@ -117,39 +118,39 @@ def _tasks() -> Iterator[tuple[str, str]]:
     yield from ((task.title, task.prompt) for project in projects.ALL for task in project.tasks)
 
 
-def _sessions_with_prompt(home: Path, prompt: str) -> set[str]:
-    """Return the sessions of a generated home that begin with a prompt."""
-    encoded = json.dumps(prompt, ensure_ascii=False)[1:-1].encode()
-    paths = (path for path in home.glob("projects/*/*.jsonl") if encoded in path.open("rb").read(_BEGINNING))
+def _sessions_of(home: Path, text: str) -> set[str]:
+    """The sessions of a generated home that begin with the prompt of a task."""
+    encoded = json.dumps(text, ensure_ascii=False)[1:-1].encode()
+    paths = (path for path in home.glob("projects/*/*.jsonl") if encoded in path.open("rb").read(_HEAD_BYTES))
     return {path.stem for path in paths}
 
 
 def outcomes(home: Home) -> Iterator[Outcome]:
-    """Run each query as the command does, and yield its outcome."""
+    """The outcome of each query, from the hits that a user would be shown."""
     names = {script.session: name for name, script in scripts().items()}
-    with home.open_index() as index:
+    with home.open() as index:
         for query in queries():
             expected = home.expected_hits(query)
             if not expected:
                 continue
-            result = _search(index, query.text)
-            matches = [{name for name, test in expected.items() if test(hit)} for hit in result.hits[:FIRST]]
-            matched = set().union(*matches)
-            ranks = [rank for rank, names_of_hit in enumerate(matches, 1) if names_of_hit]
-            others = [hit for hit, names_of_hit in zip(result.hits, matches, strict=False) if not names_of_hit]
+            hits = _search(index, query.text)
+            matched = [{name for name, matches in expected.items() if matches(hit)} for hit in hits.hits[:HITS_SHOWN]]
+            found = set().union(*matched)
+            ranks = [rank for rank, names_matched in enumerate(matched, 1) if names_matched]
+            others = [hit for hit, names_matched in zip(hits.hits, matched, strict=False) if not names_matched]
             yield Outcome(
                 query,
-                min(1.0, len(matched) / min(FIRST, len(expected))),
+                min(1.0, len(found) / min(HITS_SHOWN, len(expected))),
                 1 / ranks[0] if ranks else 0.0,
-                sorted(expected.keys() - matched)[:FIRST],
-                [_describe(index, hit, names) for hit in others[: (ranks[0] if ranks else FIRST)]],
-                result.note,
+                sorted(expected.keys() - found)[:HITS_SHOWN],
+                [_describe(index, hit, names) for hit in others[: (ranks[0] if ranks else HITS_SHOWN)]],
+                hits.note,
             )
 
 
 def _search(index: Index, text: str) -> Hits:
     try:
-        return search(index, text, limit=FIRST, now=NOW, zone=UTC, near=True)
+        return search(index, text, limit=HITS_SHOWN, now=NOW, zone=UTC, near=True)
     except BadQuery as error:
         return Hits((), 0, note=str(error).split("\n", maxsplit=1)[0])
 
@@ -160,12 +161,11 @@ def _describe(index: Index, hit: Hit, names: dict[str, str]) -> str:
     return f"{name} ({hit.field or hit.kind}: {' '.join(hit.snippet.split())[:60]})"
 
 
-def figures(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
-    """Return recall and mean reciprocal rank, by kind and overall."""
-    by_kind: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        by_kind.setdefault(outcome.query.kind, []).append(outcome)
-    by_kind["all"] = [outcome for group in by_kind.values() for outcome in group]
+def figures(results: Iterable[Outcome]) -> dict[str, dict[str, float]]:
+    """Mean recall and reciprocal rank of each kind of query, and of all together."""
+    listed = list(results)
+    kinds = dict.fromkeys(outcome.query.kind for outcome in listed)
+    by_kind = {kind: [outcome for outcome in listed if outcome.query.kind == kind] for kind in kinds} | {"all": listed}
     return {
         kind: {
             "queries": len(group),
@@ -176,40 +176,43 @@ def figures(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
     }
 
 
-def worst(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return the outcomes that are not perfect, the worst first."""
+def worst(results: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes that could be better, the worst first."""
     return sorted(
-        (outcome for outcome in outcomes if not outcome.is_perfect),
+        (outcome for outcome in results if not outcome.is_perfect),
         key=lambda outcome: (outcome.recall, outcome.reciprocal),
     )
 
 
-def _of_session(session: str) -> HitTest:
+def _is_of_session(session: str) -> Predicate:
     return lambda hit: hit.session == session
 
 
 def main() -> None:
-    """Measure, print and save the figures."""
+    """Measure, print, and write the figures to bench/out/relevance.json."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=float, default=MEGABYTES, help="size of the generated home; 0 for none")
-    parser.add_argument("--worst", type=int, default=12, help="how many of the worst outcomes to show")
+    parser.add_argument("--worst", type=int, default=12, help="how many of the worst misses to show")
     options = parser.parse_args()
-    home = Home(OUT / "relevance", generate_home(options.megabytes) if options.megabytes else None)
-    started = time.perf_counter()
+    surroundings = generated_home(options.megabytes) if options.megabytes else None
+    home = Home(OUT / "relevance", surroundings)
+    start = time.perf_counter()
     results = list(outcomes(home))
-    seconds = time.perf_counter() - started
-    by_kind = figures(results)
+    taken = time.perf_counter() - start
+    measures = figures(results)
     print(
-        f"{len(scripts())} written sessions among noise and {options.megabytes:g} MB of generated ones;"
-        f" {seconds:.1f} s for all queries"
+        f"{len(scripts())} written sessions, among noise and {options.megabytes:g} MB of generated ones;"
+        f" {taken:.1f} s for all queries"
     )
-    for kind, row in by_kind.items():
-        print(f"  {kind:12} {row['queries']:4.0f} queries  recall@10 {row['recall_at_10']:.3f}  MRR {row['mrr']:.3f}")
+    for kind, mean in measures.items():
+        print(
+            f"  {kind:12} {mean['queries']:4.0f} queries  recall@10 {mean['recall_at_10']:.3f}  MRR {mean['mrr']:.3f}"
+        )
     misses = worst(results)
-    print(f"{len(misses)} are not perfect; the worst:")
+    print(f"{len(misses)} outcomes could be better; the worst:")
     for miss in misses[: options.worst]:
         _print_miss(miss)
-    report = {"figures": by_kind, "megabytes": options.megabytes, "misses": [_plain(outcome) for outcome in misses]}
+    report = {"figures": measures, "megabytes": options.megabytes, "misses": [_plain(outcome) for outcome in misses]}
     (OUT / "relevance.json").write_text(json.dumps(report, ensure_ascii=False, indent=1), encoding="utf-8")
 
 

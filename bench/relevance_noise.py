@@ -1,6 +1,6 @@
-"""Noise for the relevance benchmark: long tool output, and prompts that mention the words of other sessions in passing.
+"""Noise around the written sessions: long tool outputs of their words, and prompts that mention a few of them.
 
-Real homes are like that: a long log contains any three words somewhere, and most sessions are about something else.
+A real home has such noise: a long log contains any three words somewhere, and most sessions are about something else.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from tests.transcripts import Part, Pen, call, meta, prompt, reply, transcript, 
 SESSIONS = 80
 _LAST = datetime(2026, 11, 14, 18, tzinfo=UTC)
 _DAYS = 340
-_SPOKEN = frozenset("=><")
-"""The kinds of script lines whose words are reused: titles, prompts and replies."""
+_TEXT_MARKS = frozenset("=><")
 _WORD = re.compile("[a-z]{3,}")
 _PROMPTS = (
     "run it again and show me all of it",
@@ -41,28 +40,28 @@ _COMMANDS = ("cat notes/all.txt", "git log -p", "journalctl --no-pager", "tail -
 
 
 def write_noise(home: Path, scripts: Iterable[Script], sessions: int = SESSIONS) -> None:
-    """Write sessions of noise next to the others, the same in each run."""
-    all_scripts = list(scripts)
-    texts = [text for script in all_scripts for kind, text in script.lines if kind in _SPOKEN]
+    """Write that many sessions of noise beside the others. Each run writes the same ones."""
+    listed = list(scripts)
+    texts = [text for script in listed for what, text in script.lines if what in _TEXT_MARKS]
     words = [word for text in texts for word in _WORD.findall(text.lower())]
     for number in range(sessions):
         rng = Random(number)
-        project = rng.choice(all_scripts).project
+        project = rng.choice(listed).project
         session = f"{rng.getrandbits(32):08x}-0000-4000-8000-{rng.getrandbits(48):012x}"
         pen = Pen(session, start=_LAST - timedelta(days=rng.random() * _DAYS), cwd=project)
         parts = [part for _ in range(rng.randrange(4, 12)) for part in _turn(rng, texts, words)]
         folder = re.sub("[^A-Za-z0-9]", "-", project)
-        title = meta("ai-title", aiTitle=f"Notes about {rng.choice(words)} and more")
-        write(home / "projects" / folder / f"{session}.jsonl", *transcript(*parts, title, pen=pen))
+        titled = meta("ai-title", aiTitle=f"Notes about {rng.choice(words)} and more")
+        write(home / "projects" / folder / f"{session}.jsonl", *transcript(*parts, titled, pen=pen))
 
 
 def _turn(rng: Random, texts: list[str], words: list[str]) -> list[Part]:
-    topics = rng.choices(words, k=2)
-    output = "\n".join(_line(rng, texts, words) for _ in range(rng.randrange(5, 90)))
+    few = rng.choices(words, k=2)
+    printed = "\n".join(_line(rng, texts, words) for _ in range(rng.randrange(5, 90)))
     return [
-        prompt(rng.choice(_PROMPTS).format(*topics)),
-        call("Bash", rng.choice(_COMMANDS), result=output),
-        reply(rng.choice(_REPLIES).format(*topics)),
+        prompt(rng.choice(_PROMPTS).format(*few)),
+        call("Bash", rng.choice(_COMMANDS), result=printed),
+        reply(rng.choice(_REPLIES).format(*few)),
     ]
 
 

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import OUT, generate_home
-from bench.peers import install_peer
+from bench.homes import OUT, generated_home
+from bench.peers import install_package
 from bench.processes import ProcessResult, run
 
 HERE = Path(__file__).parents[1]
@@ -37,10 +37,10 @@ def main() -> int:
     parser.add_argument("--megabytes", type=float, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    home = generate_home(options.megabytes)
+    home = generated_home(options.megabytes)
     mains = (path for path in (home / "projects").glob("*/*.jsonl") if not path.name.startswith("agent-"))
     largest = max(mains, key=lambda path: path.stat().st_size)
-    programs = install_peer("claude-agent-sdk")
+    programs = install_package("claude-agent-sdk")
     if programs is None:
         return 1
     environment = {
@@ -65,16 +65,16 @@ def main() -> int:
             {who: _run(pythons[who], code, arguments, environment) for who, code in codes.items()}
             for _ in range(options.rounds)
         ]
-        best = {who: min(results[who].seconds for results in rounds) for who in codes}
-        counts = ", ".join(f"{who} {rounds[0][who].stdout.strip()}" for who in codes)
+        best = {who: min(result[who].seconds for result in rounds) for who in codes}
+        results = ", ".join(f"{who} {rounds[0][who].stdout.strip()}" for who in codes)
         ratio = best["sdk"] / best["threadline"]
-        print(f"{name:<28}{best['threadline']:>11.3f}s{best['sdk']:>11.3f}s{ratio:>8.1f}   {counts}", flush=True)
+        print(f"{name:<28}{best['threadline']:>11.3f}s{best['sdk']:>11.3f}s{ratio:>8.1f}   {results}", flush=True)
     return 0
 
 
 def _run(python: str, code: str, arguments: list[str], environment: dict[str, str]) -> ProcessResult:
     result = run([python, "-c", code, *arguments], environment)
-    if result.code:
+    if result.exit_code:
         sys.exit(f"{code} failed: {result.stderr[-400:]}")
     return result
 

@@ -1,7 +1,7 @@
-"""Measure the cost of threading per entry, which must not grow with the session.
+"""The cost of threading per entry, and whether it grows with the session.
 
 A chain of turns, each with a prompt, calls with their results and a reply, is threaded at three sizes, each in its own
-process, best of several rounds. Then the largest session of a demo home is read from its files.
+process; the best of several rounds counts. Then the largest session of a demo home is read from its files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEGABYTES = 100
 
 
 def rows(size: int) -> Iterator[str]:
-    """Yield a chain of `size` rows: turns of a prompt, two calls at once with their results, and a reply."""
+    """A chain of `size` rows: turns of a prompt, two calls at once with their results, and a reply."""
     last = "null"
     for number in range(size):
         step, turn = number % 6, number // 6
@@ -36,7 +36,7 @@ def rows(size: int) -> Iterator[str]:
             4: f'[{{"type":"tool_result","tool_use_id":"t{turn}b","content":"ok"}}]',
             5: '[{"type":"text","text":"Sorted."}]',
         }[step]
-        # The result of the first call hangs off its own call, beside the second: the path misses it.
+        # The parent of the first call's result is that call, so the result is beside the path.
         parent = f'"n{number - 2}"' if step in (3, 4) else last
         message = f'"role":"{kind}","content":{content}'
         if kind == "assistant":
@@ -49,29 +49,29 @@ def rows(size: int) -> Iterator[str]:
 
 
 def thread(path: Path) -> dict[str, float]:
-    """Thread a transcript that is read already: the best round, in microseconds an entry."""
+    """Thread a transcript whose entries are already in memory: the best round, in microseconds per entry."""
     from threadline.parse import entries
     from threadline.thread import build_history
 
-    all_entries = list(entries(path))
-    gc.freeze()  # collecting garbage among the entries is not part of threading
+    rows_read = list(entries(path))
+    gc.freeze()  # garbage collection of what was read before is no part of threading
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        history = build_history(all_entries)
+        history = build_history(rows_read)
         best = min(best, time.perf_counter() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
-        "entries": len(all_entries),
+        "entries": len(rows_read),
         "seconds": best,
-        "each": best / len(all_entries) * 1e6,
+        "each": best / len(rows_read) * 1e6,
         "conversation": len(history.conversation),
         "peak": peak,
     }
 
 
 def read_session(path: Path) -> dict[str, float]:
-    """Read a session and its agents from files."""
+    """Read a session and its agents from their files."""
     from threadline.load import read
 
     best = float("inf")
@@ -91,15 +91,15 @@ def read_session(path: Path) -> dict[str, float]:
     }
 
 
-def measure_in_process(name: str, path: Path) -> dict[str, float]:
-    """Measure in a new process, so that figures do not depend on earlier measurements."""
-    command = [sys.executable, __file__, "--measure", name, "--path", str(path)]
-    figures: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
+def measure_in_process(what: str, path: Path) -> dict[str, float]:
+    """Measure in a new process, so that no measurement affects the memory of another."""
+    command = [sys.executable, __file__, "--measure", what, "--path", str(path)]
+    figures: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - this script
     return figures
 
 
-def generate_chain(size: int) -> Path:
-    """Generate a transcript of that many rows, unless it exists."""
+def chain_transcript(size: int) -> Path:
+    """A transcript with that many rows, generated once."""
     path = OUT / f"chain-{size}.jsonl"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
@@ -111,7 +111,7 @@ def generate_chain(size: int) -> Path:
 
 
 def largest_session() -> Path:
-    """Return the largest main transcript of a demo home, which is generated unless it exists."""
+    """The largest main transcript of a demo home, generated once."""
     from tools.demo import write
 
     home = OUT / f"home-{MEGABYTES}"
@@ -122,7 +122,7 @@ def largest_session() -> Path:
 
 
 def print_figures(name: str, figures: dict[str, float]) -> dict[str, float]:
-    """Print the figures of a measurement, and return them."""
+    """Print and return the figures of one measurement."""
     print(
         f"{name:<28}{figures['entries']:>11,}{figures['seconds']:>9.2f}{figures['each']:>9.2f}{figures['peak']:>9,.0f}"
     )
@@ -130,7 +130,7 @@ def print_figures(name: str, figures: dict[str, float]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, print the table, and save the figures in bench/out/thread.json."""
+    """Measure, print, and write the figures to bench/out/thread.json."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", choices=["thread", "read"], help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
@@ -139,10 +139,10 @@ def main() -> None:
         print(json.dumps((thread if options.measure == "thread" else read_session)(options.path)))
         return
     print(f"{'':<28}{'entries':>11}{'seconds':>9}{'µs each':>9}{'peak MB':>9}")
-    chains = [print_figures("threading a chain", measure_in_process("thread", generate_chain(size))) for size in SIZES]
-    session = print_figures("reading a demo session", measure_in_process("read", largest_session()))
+    chains = [print_figures("chain, threaded", measure_in_process("thread", chain_transcript(size))) for size in SIZES]
+    session = print_figures("demo session, read", measure_in_process("read", largest_session()))
     growth = chains[-1]["each"] / chains[0]["each"]
-    print(f"\nTen times the entries cost {growth:.2f} times as much each.")
+    print(f"\nWith ten times the entries, each costs {growth:.2f} times as much.")
     (OUT / "thread.json").write_text(json.dumps({"chains": chains, "session": session}, indent=1))
 
 

@@ -1,7 +1,7 @@
-"""Measure `threadline watch`: latency, throughput, and the CPU time it uses when nothing happens.
+"""The latency of `threadline watch`, the entries per second it can follow, and its CPU time while nothing happens.
 
-The command runs in its own process on a generated home of many transcripts, and prints JSON Lines or its table into a
-pipe. Entries contain the time when they were written, so each entry that arrives shows its latency.
+The command runs in its own process and prints JSON Lines or its table to a pipe, for a generated home of many
+transcripts. The timestamp of each entry is the time it was written at, so its output shows how long it took.
 """
 
 from __future__ import annotations
@@ -21,25 +21,30 @@ from pathlib import Path
 from statistics import quantiles
 from typing import IO, Any
 
-OUT = Path(__file__).parent / "out"
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from bench.homes import OUT
+from bench.processes import cpu_seconds, peak_memory
+
 SESSION = "5e551011-0000-4000-8000-{:012}"
-AGENTS = 3  # of four transcripts, three belong to agents, as in real homes
-SMALL = 100_000
-WARM_UP = 3.0
+AGENTS_PER_SESSION = 3  # as in real homes
+MAX_TRANSCRIPT_BYTES = 100_000
+WARM_UP_SECONDS = 3.0
 
 
-def generate_home(path: Path, transcripts: int) -> list[Path]:
-    """Generate a home of small transcripts, an hour to a year old, and return their paths."""
+def generated_home(path: Path, transcripts: int) -> list[Path]:
+    """The paths of a home of small transcripts, an hour to a year old."""
     paths = []
     now = time.time()
     for number in range(transcripts):
-        session = number // (AGENTS + 1)
+        session = number // (AGENTS_PER_SESSION + 1)
         folder = path / "projects" / f"-work-project-{session % 60}"
         main = folder / f"{SESSION.format(session)}.jsonl"
         agent = main.with_suffix("") / "subagents" / f"agent-{number:08x}.jsonl"
-        transcript = agent if number % (AGENTS + 1) else main
+        transcript = agent if number % (AGENTS_PER_SESSION + 1) else main
         paths.append(transcript)
-        if not transcript.exists() or transcript.stat().st_size > SMALL:  # an earlier measurement wrote to it
+        if (
+            not transcript.exists() or transcript.stat().st_size > MAX_TRANSCRIPT_BYTES
+        ):  # an earlier measurement appended to it
             transcript.parent.mkdir(parents=True, exist_ok=True)
             transcript.write_bytes(b"".join(row(line, session) for line in range(20)))
         old = now - 3600 - number * 31_536_000 / transcripts
@@ -48,13 +53,13 @@ def generate_home(path: Path, transcripts: int) -> list[Path]:
 
 
 def row(number: int, session: int = 0) -> bytes:
-    """Return a line of typical length, with its number and the time of writing."""
-    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    return _TEMPLATE % (SESSION.format(session).encode(), number, now.encode(), number)
+    """A line of typical length, with its number and the current time."""
+    when = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return _TEMPLATE % (SESSION.format(session).encode(), number, when.encode(), number)
 
 
 def template() -> bytes:
-    """Return the line with placeholders."""
+    """The line, with placeholders for session, number and time."""
     entry = {
         "parentUuid": None,
         "isSidechain": False,
@@ -73,7 +78,7 @@ _TEMPLATE = template()
 
 
 class Watch:
-    """A running command, with the arrival time of each line of its output."""
+    """The running command, and the time of each line that it prints."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -89,30 +94,28 @@ class Watch:
             self.finished += ((now, line) for line in lines)
 
     def wait_for(self, count: int, seconds: float) -> float:
-        """Wait until `count` lines have arrived, and return the seconds that took."""
+        """Wait until that many lines are printed; returns how long that took."""
         start = time.monotonic()
         while len(self.finished) < count and time.monotonic() - start < seconds:
             time.sleep(0.005)
         return time.monotonic() - start
 
     def cpu(self) -> float:
-        """Return the CPU seconds that it has used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The CPU seconds it has used."""
+        return cpu_seconds(self.process.pid)
 
     def memory(self) -> float:
-        """Return its peak memory, in MB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
+        """Its peak memory, in MB."""
+        return peak_memory(self.process.pid) / 1024
 
 
 @contextmanager
-def run_watch(home: Path, *words: str) -> Iterator[Watch]:
-    """Run the command on a home, and wait until it is warm."""
+def start_watch(home: Path, *words: str) -> Iterator[Watch]:
+    """Start the command on a home, and let it warm up."""
     command = [sys.executable, "-m", "threadline", "watch", "--home", str(home), *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)  # noqa: S603 - our own
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)  # noqa: S603 - our own command
     try:
-        time.sleep(WARM_UP)
+        time.sleep(WARM_UP_SECONDS)
         yield Watch(process)
     finally:
         process.send_signal(signal.SIGINT)
@@ -120,8 +123,8 @@ def run_watch(home: Path, *words: str) -> Iterator[Watch]:
 
 
 def latency(home: Path, path: Path, count: int) -> list[float]:
-    """Write entries one by one at irregular intervals, and return the latency of each."""
-    with run_watch(home, "--jsonl") as watch:
+    """The latencies of that many entries, written one by one at uneven intervals."""
+    with start_watch(home, "--jsonl") as watch:
         for number in range(count):
             with path.open("ab") as file:
                 file.write(row(number))
@@ -135,69 +138,69 @@ def _written(line: bytes) -> float:
 
 
 def throughput(home: Path, path: Path, rate: int, seconds: float, *words: str) -> dict[str, Any]:
-    """Write `rate` lines per second for a while. Return how many arrived, and the delay at the end."""
+    """Write lines at a rate for some time: how many were printed, and how far behind the command was at the end."""
     pause = 0.05
     batch = int(rate * pause)
-    with run_watch(home, *words) as watch:
+    with start_watch(home, *words) as watch:
         start = time.monotonic()
         before = watch.cpu()
         sent = 0
         with path.open("ab", buffering=0) as file:
             while time.monotonic() - start < seconds:
-                file.write(b"".join(row(sent + number) for number in range(batch)))
+                file.write(b"".join(row(sent + offset) for offset in range(batch)))
                 sent += batch
                 time.sleep(max(0.0, start + sent / rate - time.monotonic()))
-        elapsed = time.monotonic() - start
+        seconds_taken = time.monotonic() - start
         behind = watch.wait_for(sent, 120)
         cpu, memory = watch.cpu() - before, watch.memory()
         return {
-            "lines_per_second": sent / elapsed,
+            "a_second": sent / seconds_taken,
             "sent": sent,
-            "arrived": len(watch.finished),
+            "came": len(watch.finished),
             "seconds_behind": behind,
-            "cpu": cpu / elapsed,
+            "cpu": cpu / seconds_taken,
             "memory": memory,
         }
 
 
 def idle(home: Path, seconds: float) -> float:
-    """Return the share of a core that it uses while nothing happens."""
-    with run_watch(home) as watch:
+    """The share of a core that is used while nothing is written."""
+    with start_watch(home) as watch:
         before = watch.cpu()
         time.sleep(seconds)
         return (watch.cpu() - before) / seconds
 
 
 def spread(values: list[float]) -> str:
-    """Format the median, p99 and maximum, in milliseconds."""
+    """Median, 99th percentile and maximum, in milliseconds."""
     cuts = quantiles(values, n=100)
-    return f"p50 {cuts[49] * 1000:.0f} ms, p99 {cuts[98] * 1000:.0f} ms, max {max(values) * 1000:.0f} ms"
+    return f"p50 {cuts[49] * 1000:.0f} ms, p99 {cuts[98] * 1000:.0f} ms, longest {max(values) * 1000:.0f} ms"
 
 
 def main() -> None:
-    """Measure everything."""
+    """Measure, print, and write the figures to bench/out/watch.json."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--transcripts", type=int, default=3000)
     parser.add_argument("--rate", type=int, default=10_000, help="lines per second")
-    parser.add_argument("--seconds", type=float, default=60, help="how long to write at that rate")
-    parser.add_argument("--idle", type=float, default=30, help="seconds without anything happening")
+    parser.add_argument("--seconds", type=float, default=60, help="how long lines are written")
+    parser.add_argument("--idle", type=float, default=30, help="seconds in which nothing is written")
     parser.add_argument("--entries", type=int, default=200, help="entries whose latency is measured")
     options = parser.parse_args()
     home = OUT / f"watch-{options.transcripts}"
-    paths = generate_home(home, options.transcripts)
+    paths = generated_home(home, options.transcripts)
     figures: dict[str, Any] = {"transcripts": len(paths)}
     figures["idle"] = idle(home, options.idle)
     print(f"idle, {len(paths):,} transcripts: {figures['idle']:.2%} of a core")
     for name, path in (("newest", paths[0]), ("oldest", paths[-4])):
         latencies = latency(home, path, options.entries)
-        figures[name] = {"latencies": sorted(latencies), "arrived": len(latencies)}
-        print(f"latency, {name} transcript: {spread(latencies)}; {len(latencies)} of {options.entries} arrived")
+        figures[name] = {"latencies": sorted(latencies), "came": len(latencies)}
+        print(f"latency, {name} transcript: {spread(latencies)}; {len(latencies)} of {options.entries} printed")
     for name, words in (("table", ()), ("jsonl", ("--jsonl",))):
         result = throughput(home, paths[0], options.rate, options.seconds, *words)
         figures[name] = result
         print(
-            f"{name}: {result['lines_per_second']:,.0f} lines per second for {options.seconds:g} s:"
-            f" {result['arrived']:,} of {result['sent']:,} arrived, {result['seconds_behind']:.2f} s behind at the end,"
+            f"{name}: {result['a_second']:,.0f} lines per second for {options.seconds:g} s: {result['came']:,} of"
+            f" {result['sent']:,} printed, {result['seconds_behind']:.2f} s behind at the end,"
             f" {result['cpu']:.0%} of a core, {result['memory']:.0f} MB"
         )
     (OUT / "watch.json").write_text(json.dumps(figures, indent=1))

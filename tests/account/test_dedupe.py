@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from threadline.account import dedupe
 from threadline.account.dedupe import ApiCall, is_unique_id, resolve_calls
@@ -171,6 +172,31 @@ def test_low_entropy_ids_are_valid_within_one_agent() -> None:
 def test_uuid_identifies_copies_with_low_entropy_ids() -> None:
     """A copy of a gateway's row in another session is the same call."""
     assert len(_calls(_sighting(key=LOW), _sighting(key=LOW, origin=_origin("s2")))) == 1
+
+
+def test_original_of_a_fork_has_rows_between_the_shared_ones() -> None:
+    """A fork's file begins at the same time. The shared rows span more bytes of the original, whoever continued first.
+
+    If they span as many bytes, the original is the one whose own rows begin first.
+    """
+    forked, continued = "2026-01-05T10:00:00.000Z", "2026-01-05T11:00:00.000Z"
+    original, copy = _origin("s1"), _origin("s2")
+    keys = [f"{RANDOM}{at}" for at in range(2)]
+
+    def owners(end_in_original: int, own: list[Sighting]) -> set[str]:
+        shared = {
+            key: [
+                structs.replace(_sighting(key=key, origin=origin), rows=f"{at * end} {key}")
+                for origin, end in ((copy, 500), (original, end_in_original))
+            ]
+            for at, key in enumerate(keys)
+        }
+        return {call.owner.origin.session for calls in resolve_calls(shared, own).values() for call in calls}
+
+    copy_first = [_sighting(origin=copy, time=forked), _sighting(origin=original, time=continued)]
+    original_first = [_sighting(origin=copy, time=continued), _sighting(origin=original, time=forked)]
+    assert owners(900, copy_first) == {"s1"}
+    assert owners(500, original_first) == {"s1"}
 
 
 def test_repeats_count_only_without_the_agents_own_rows() -> None:

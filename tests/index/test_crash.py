@@ -108,11 +108,11 @@ asked = 0
 while time.monotonic() < until:
     with closing(open_to_read(pathlib.Path(sys.argv[1]))) as connection:
         connection.execute("BEGIN")
-        told = connection.execute(
+        rows = connection.execute(
             "SELECT t.path, t.lines, COUNT(e.entry_id) FROM transcripts t LEFT JOIN entries e USING(transcript_id)"
             " GROUP BY transcript_id"
         ).fetchall()
-        torn = [row for row in told if row[1] != row[2]]
+        torn = [row for row in rows if row[1] != row[2]]
         assert not torn, torn
         connection.execute("SELECT COUNT(*) FROM text WHERE text MATCH 'the'").fetchone()
         assert connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)

@@ -68,6 +68,19 @@ def test_window_that_is_read_is_no_break() -> None:
     assert not waste("cache-break", cached_reply(0, 20_000, input_=0), cached_reply(20_000, 100, input_=0))
 
 
+@pytest.mark.parametrize(("kept", "causes"), [(9_000, []), (19_000, [BreakCause.COMPACTION])])
+def test_compaction_that_keeps_less_than_it_removes_is_no_waste(kept: int, causes: list[BreakCause]) -> None:
+    """The rewritten window is smaller than what the compaction took out of it."""
+    found = waste(
+        "cache-break",
+        cached_reply(0, 20_000, input_=0),
+        chain("system", subtype="compact_boundary", compactMetadata={"trigger": "auto", "preTokens": 9}),
+        prompt("summary", isCompactSummary=True),
+        cached_reply(0, kept, input_=0),
+    )
+    assert [finding.cause for finding in found] == causes
+
+
 def test_file_read_again_unchanged() -> None:
     """The second result is the waste."""
     file = {"file_path": "/a/x.py"}

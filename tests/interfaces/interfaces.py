@@ -300,8 +300,7 @@ def read_sessions(home: Path) -> Answers:
         listed = {summary.path for summary in archive.sessions().sessions}
     all_sessions = [(path, threadline.read(path)) for path in _main_transcripts(home)]
     listed_sessions = [(_file_name(path), session) for path, session in all_sessions if path in listed]
-    transcripts = threadline.look(home).transcripts
-    mains = {transcript.path for transcript in transcripts if str(transcript.kind) == "main"}
+    mains = {one.path for one in threadline.look(home).transcripts if str(one.kind) == "main"}
     values: dict[str, Callable[[threadline.Session], Any]] = {
         "title": lambda session: _json_text(session.title.text),
         "agents": lambda session: sum(agent.side is None for agent in session.agents),
@@ -315,9 +314,9 @@ def read_sessions(home: Path) -> Answers:
     answers = {
         name: sorted((named, value(session)) for named, session in listed_sessions) for name, value in values.items()
     }
-    # Sessions do not know about transcripts that belong to none of them.
+    # Transcripts that belong to no session are missing from every session.
     covered = {entry.line.transcript for _, session in all_sessions for entry in session}
-    is_complete = all(str(transcript.path) in covered for transcript in transcripts if transcript.size)
+    is_complete = all(str(file.path) in covered for file in threadline.look(home).transcripts if file.size)
     files = sorted(
         {
             path

@@ -124,6 +124,20 @@ def test_forgets_pieces_of_an_interrupted_run(store: Store, home: Path, monkeypa
     assert b"marlin" not in all_bytes(store)
 
 
+def test_pieces_stay_while_a_manifest_is_unreadable(store: Store, home: Path) -> None:
+    """Its versions may need them. Once the manifest is back, they can be read."""
+    write_home(home, {transcript_path(3): lines(3, 3000)})
+    keep_home(store, home)
+    manifest = store.run_files()[-1]
+    intact = manifest.read_bytes()
+    manifest.chmod(0o600)
+    manifest.write_bytes(b"damaged")
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "a wish")
+    assert b"swordfish" not in all_bytes(store)
+    manifest.write_bytes(intact)
+    assert kept_versions(store)[transcript_path(3)] == [lines(3, 3000)]
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("where", ["purge_forgotten", "rewrite_packs", "remove_retired_dictionaries"])
 def test_next_run_finishes_interrupted_forget(

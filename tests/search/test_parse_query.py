@@ -147,6 +147,7 @@ FULL_DOCUMENT = Document(
         ("version:2.1", True),
         ("version:2", True),
         ("version:2.1.70", False),
+        ("version:2.1.7", True),
         ("version:2.1.*", True),
         ("since:yesterday", True),
         ("since:today", False),
@@ -155,6 +156,8 @@ FULL_DOCUMENT = Document(
         ('since:"last month" until:now', True),
         ("since:12h", False),
         ("since:13h", True),
+        ("until:13h", True),
+        ("until:14h", False),
         ("cost:>1", True),
         ("cost:>1.5", False),
         ("cost:>=1.50", True),
@@ -170,6 +173,12 @@ FULL_DOCUMENT = Document(
 def test_fields_match_their_own_values(query: str, expected: bool) -> None:
     """Each field matches only its own values."""
     assert finds(query, FULL_DOCUMENT) is expected
+
+
+def test_versions_match_by_whole_numbers() -> None:
+    """`2.1` is no beginning of 2.10."""
+    assert finds("version:2.10", Document(prompt="x", version="2.10.3"))
+    assert not finds("version:2.1", Document(prompt="x", version="2.10.3"))
 
 
 @pytest.mark.parametrize("query", ["cost:<1", "since:2020", "model:x", "agent:sub", "error:*", "tool:*"])

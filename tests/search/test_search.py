@@ -173,6 +173,18 @@ def test_copies_are_one_hit(archive: Archive) -> None:
     assert (hits.total, hits.hits[0].more) == (1, 0)
 
 
+def test_original_is_the_hit_even_if_a_copy_is_indexed_first(archive: Archive) -> None:
+    """An entry belongs to the session it names, wherever copies of it are."""
+    original = archive.write(prompt("a needle in here"))
+    resumed = archive.home / "projects" / "-aaa" / f"{SECOND}.jsonl"
+    resumed.parent.mkdir()
+    resumed.write_bytes(original.read_bytes())
+    os.utime(original, (0, 0))
+    with archive.opened() as index:
+        hits = [search(index, "needle", sort=sort).hits for sort in ("rank", "time")]
+    assert [[Path(hit.place.transcript).stem for hit in found] for found in hits] == [[FIRST], [FIRST]]
+
+
 def test_finds_a_copy_if_the_original_is_filtered_out(archive: Archive) -> None:
     """A filter that excludes the original leaves the copy."""
     original = archive.write(prompt("a needle in here"))
@@ -240,6 +252,33 @@ def test_newer_hits_rank_higher(archive: Archive) -> None:
     archive.write(prompt("the needle"), session=SECOND, pen=Pen(SECOND, start=NOW))
     with archive.opened() as index:
         assert [hit.session for hit in search(index, "needle", now=NOW).hits] == [SECOND, FIRST]
+
+
+def test_sessions_with_several_hits_rank_higher(archive: Archive) -> None:
+    """The best hits of a session add to its score."""
+    archive.write(prompt("the needle one"), pen=Pen(FIRST, start=NOW))
+    several = [prompt(f"the needle {word}") for word in ("one", "two", "six")]
+    archive.write(*several, session=SECOND, pen=Pen(SECOND, start=NOW))
+    with archive.opened() as index:
+        assert [hit.session for hit in search(index, "needle", now=NOW).hits] == [SECOND, FIRST]
+
+
+def test_equal_hits_are_in_order_of_indexing(archive: Archive) -> None:
+    """Hits with the same score have a fixed order."""
+    archive.write(prompt("the needle"), prompt("the needle"), pen=Pen(FIRST, start=NOW))
+    with archive.opened() as index:
+        hits = search(index, "needle", now=NOW, every=True).hits
+    assert [hit.place.line for hit in hits] == sorted(hit.place.line for hit in hits)
+
+
+def test_titles_rank_above_older_prompts(archive: Archive) -> None:
+    """A title has no time, so it gets no boost for recency, but a boost of its own that is nearly as large."""
+    start = NOW - timedelta(days=30)
+    archive.write(prompt("needle in a haystack"), pen=Pen(FIRST, start=start))
+    title = meta("ai-title", aiTitle="needle in a haystack")
+    archive.write(prompt("something else"), title, session=SECOND, pen=Pen(SECOND, start=start))
+    with archive.opened() as index:
+        assert [hit.field for hit in search(index, "needle", now=NOW).hits] == ["title", "prompt"]
 
 
 def test_ranks_a_bounded_number_of_matches(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,26 @@ def test_forks_are_linked_at_the_entry_they_continue() -> None:
     assert (fork.link.call, fork.link.step, bool(fork.link.why)) == (None, LinkEvidence.FORK, True)
 
 
+def test_forks_of_one_entry_are_linked_to_different_calls() -> None:
+    """A call starts one fork. A call without a prompt does not count as one with the fork's prompt."""
+    main = entries_of(start_agent("look", "one"), start_agent("look", "two"))
+    ref = meta("fork-context-ref", parentSessionId="x", parentLastUuid=main[1].uuid, contextLength=2)
+    _, forks = assemble_agents(main, [agent_file(ref, prompt("look"), id_=id_) for id_ in ("a1", "a2")])
+    assert {fork.link.call for fork in forks} == {"one", "two"}
+    main = entries_of(start_agent("", "one"), start_agent("look", "two"))
+    ref = meta("fork-context-ref", parentSessionId="x", parentLastUuid=main[1].uuid, contextLength=2)
+    _, (fork,) = assemble_agents(main, [agent_file(ref, prompt("look here"))])
+    assert (fork.link.call, fork.link.sureness) == ("two", Confidence.LIKELY)
+
+
+def test_message_that_resumed_an_agent_did_not_start_it() -> None:
+    """A notification may name the call of a message to an agent that already exists."""
+    message = reply(tool_use("SendMessage", {"to": ID}, "toolu_2"))
+    notice = prompt((NOTICE % "completed").replace("toolu_1", "toolu_2"))
+    _, (agent,) = assemble_agents(entries_of(start_agent(), message, notice), [agent_file(*WORK)])
+    assert (agent.link.call, agent.link.step) == ("toolu_1", LinkEvidence.PROMPT)
+
+
 @pytest.mark.parametrize(
     ("main", "agent", "words"),
     [

@@ -1,8 +1,8 @@
-"""Generate Claude homes of any size, for tests, benchmarks and a first look.
+"""Generate a Claude home of any size, for the demo, for tests and for benchmarks.
 
-All content is invented, and the same seed and size always give the same bytes. The structure is that of real homes:
-sizes of transcripts and lines, versions from 0.2.126 on, agents, branches, compactions, copies, side files, and a
-transcript that was truncated by a crash.
+All of its content is invented. The same seed and size always give the same bytes. It resembles real homes
+in the sizes of transcripts and lines, versions (from 0.2.126 on), agents, branches, compactions, copies and side files.
+One transcript ends with a line that a crash has cut off.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _MEGABYTE = 1_000_000
 
 
 class HomeSize(msgspec.Struct, frozen=True):
-    """The size of a generated home."""
+    """The size of the home that was written."""
 
     transcripts: int
     """Including those of agents, without the journals of workflows."""
     agents: int
-    """The number of transcripts that belong to agents."""
+    """The number of transcripts of agents."""
     lines: int
     bytes: int
     projects: int
@@ -48,19 +48,19 @@ def write(
     """Write a home into an empty or new directory.
 
     Args:
-        directory: Must be empty or not exist.
+        directory: Must be empty or not exist yet.
         seed: The same seed, size and last day give the same bytes on every machine.
-        megabytes: Total size of the transcripts, in millions of bytes. Large homes match it to a few percent; small
-            ones are larger, because the sessions that every home has take about 2.
-        transcripts: Number of transcripts. Default: as many as real homes of that size have.
+        megabytes: The size of the transcripts, in millions of bytes. Large homes match it within a few percent.
+            Small ones are larger, since the sessions that every home has take about 2.
+        transcripts: The number of transcripts; by default that of real homes of this size.
         until: The day of the newest session.
-        progress: Called after each session with the bytes written and the total.
+        progress: Called after each session with bytes written and bytes to write.
 
     Raises:
         BadQuery: The directory is not empty, or the size is not positive.
         Unreadable: The directory cannot be written.
     """
-    from tools.demo.home import HomeGenerator  # noqa: PLC0415 - importing the package stays cheap
+    from tools.demo.home import HomeGenerator  # noqa: PLC0415 - the command line imports this module just to name it
 
     if not megabytes > 0 or (transcripts is not None and transcripts < 1):
         raise BadQuery("A demo home needs a size above zero: give megabytes, and at least one transcript.")
@@ -71,13 +71,13 @@ def write(
         generator = HomeGenerator(
             directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until
         )
-        results = generator.write(progress)
+        sessions = generator.write(progress)
     except OSError as error:
         raise Unreadable(f"Cannot write a demo home in {directory}: {error.strerror or error}.") from error
     return HomeSize(
-        transcripts=len(results) + sum(result.agents for result in results),
-        agents=sum(result.agents for result in results),
-        lines=sum(result.lines for result in results),
-        bytes=sum(result.size for result in results),
-        projects=len({result.plan.project.folder for result in results}),
+        transcripts=len(sessions) + sum(session.agents for session in sessions),
+        agents=sum(session.agents for session in sessions),
+        lines=sum(session.lines for session in sessions),
+        bytes=sum(session.size for session in sessions),
+        projects=len({session.plan.project.folder for session in sessions}),
     )

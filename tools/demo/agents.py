@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tools.demo.usage import Count
 
 _HUGE = 2_000_000
-"""Bytes that must be left in a transcript before a single line may take a good part of them."""
+"""From this number of remaining bytes on, a single line may take a large part of them."""
 _PLACEHOLDERS = (1, 2, 3, 4, 5, 8)
 
 
 class AgentWork:
-    """Writes messages and calls of one agent until its transcript is as big as it should be."""
+    """Writes messages and calls of one agent until its transcript has its planned size."""
 
     def __init__(
         self, writer: TranscriptWriter, workspace: Workspace, model: str, budget: int, *, side: bool | None = None
@@ -50,11 +50,11 @@ class AgentWork:
         self._makers = [make for _, make in kinds]
 
     def left(self) -> int:
-        """Return the bytes still to write."""
+        """Bytes still to be written."""
         return self.budget - self.writer.size
 
     def user(self, content: Any, *, parent: Any = ..., prompt: bool = True, **more: Any) -> str:
-        """A user row; `more` are the fields that stand after the time."""
+        """A user row; `more` are the fields after the time."""
         before: Row = {
             name: more.pop(name) for name in ("isMeta", "isVisibleInTranscriptOnly", "isCompactSummary") if name in more
         }
@@ -66,7 +66,7 @@ class AgentWork:
         return identity
 
     def message(self, blocks: list[Row]) -> list[str]:
-        """An assistant message, one row per block; returns the rows' uuids."""
+        """Write an assistant message, one row per block; returns the uuids of the rows."""
         writer = self.writer
         era = self.era
         size = sum(len(str(block.get("input") or block.get("text") or block.get("thinking") or "")) for block in blocks)
@@ -162,7 +162,7 @@ class AgentWork:
         return block
 
     def choose(self) -> Call:
-        """Return a random tool call."""
+        """A random tool call."""
         if self.left() > _HUGE and self.workspace.chance(0.0015):
             self.workspace.room = min(self.left() // 2, 1_600_000)
             return tool_calls.dump(self.workspace)
@@ -170,7 +170,7 @@ class AgentWork:
         return self.rng.choices(self._makers, self._weights)[0](self.workspace)
 
     def step(self) -> None:
-        """Write a message that calls tools, and their results."""
+        """A message that calls tools, and their results."""
         blocks = []
         if self.workspace.chance(0.3):
             blocks.append(self.thinking())
@@ -194,7 +194,7 @@ class AgentWork:
         return [block["id"] for block in call_blocks]
 
     def result(self, call: Call, tool: str, row: str) -> str:
-        """The row that carries one result: it hangs under the row of its own call."""
+        """The row of a result, whose parent is the row of its call."""
         if call.error:
             block: Row = {
                 "type": "tool_result",
@@ -251,7 +251,7 @@ class Outcome(msgspec.Struct):
 
 
 def new_task(workspace: Workspace) -> AgentTask:
-    """Invent a task for an agent."""
+    """A random task for an agent."""
     words = workspace.pools.words
     noun = workspace.rng.choice(workspace.project.nouns)
     verb = workspace.rng.choice(workspace.project.verbs)
@@ -265,14 +265,14 @@ def new_task(workspace: Workspace) -> AgentTask:
 
 
 def new_id(work: AgentWork) -> str:
-    """Return an agent id in the format of the version."""
+    """An agent id of the length that its version uses."""
     if work.era.writes("iterations"):
         return f"a{work.rng.getrandbits(64):016x}"
     return f"{work.rng.getrandbits(28):07x}" if work.era.writes("agents below") else f"{work.rng.getrandbits(32):08x}"
 
 
 def path_of(work: AgentWork, identity: str, run: str | None = None) -> Path:
-    """Return the path of the agent's transcript."""
+    """The path of the agent's transcript."""
     folder = work.writer.path.parent
     if work.era.writes("agents beside"):
         return folder / f"agent-{identity}.jsonl"
@@ -283,7 +283,7 @@ def path_of(work: AgentWork, identity: str, run: str | None = None) -> Path:
 
 
 def send(parent: AgentWork, task: AgentTask, budget: int, facts: dict[str, Any], *, run: str | None = None) -> Outcome:
-    """Run an agent until its transcript has about `budget` bytes.
+    """Let an agent work until its transcript has about that many bytes.
 
     `facts` are the branch, slug and entrypoint that its rows repeat.
     """
@@ -318,7 +318,7 @@ def send(parent: AgentWork, task: AgentTask, budget: int, facts: dict[str, Any],
 
 
 def inside(parent: AgentWork, task: AgentTask, budget: int) -> Outcome:
-    """Run an agent inside the main transcript, in its own tree, as versions until 2.0.27 did."""
+    """Let an agent work inside the main transcript, in its own tree, as all agents did until 2.0.27."""
     writer = parent.writer
     tip = writer.parent
     writer.parent = None
@@ -354,7 +354,7 @@ def _work(work: AgentWork, task: AgentTask, identity: str) -> Outcome:
 
 
 def meta(work: AgentWork, task: AgentTask, outcome: Outcome, tool: str, *, run: str | None = None) -> None:
-    """Write the sidecar of an agent's transcript."""
+    """The sidecar of an agent's transcript."""
     if not work.era.writes("meta.json"):
         return
     facts: Row = {"agentType": task.kind, "description": task.description}
@@ -374,7 +374,7 @@ def meta(work: AgentWork, task: AgentTask, outcome: Outcome, tool: str, *, run: 
 
 
 def report(work: AgentWork, task: AgentTask, outcome: Outcome) -> tuple[list[Row], Row]:
-    """Return the content and `toolUseResult` of a call that waited for its agent."""
+    """Content and `toolUseResult` of a call that waited for its agent."""
     writes = work.era.writes
     text_blocks = [{"type": "text", "text": outcome.text}]
     content = list(text_blocks)

@@ -33,7 +33,7 @@ _TOOLS = (
 
 
 class Context:
-    """Writes what is not said by anyone, but stands in the transcript."""
+    """Writes the rows of a transcript that are no messages."""
 
     def __init__(self, writer: TranscriptWriter, workspace: Workspace, *, side: bool | None) -> None:
         self._writer = writer
@@ -64,7 +64,7 @@ class Context:
         return writer.chain({"type": "progress", "data": data, **ends}, parent=parent, side=self._side, move=move)
 
     def attach(self, attachment: Row, rendered: str | None = None, role: str = "system") -> str:
-        """An attachment in the chain; the newest versions write down how the model saw it."""
+        """An attachment in the chain; the newest versions record how the model saw it."""
         body: Row = {"attachment": attachment, "type": "attachment", **self._writer.stamp()}
         if rendered is not None and self._writer.era.writes("requests"):
             body |= {
@@ -77,7 +77,7 @@ class Context:
         return {"type": "hook_progress", "hookEvent": event, "hookName": f"{event}:{name}", "command": _HOOK}
 
     def before(self, call: Call, tool: str, row: str) -> None:
-        """What happens between a call and its result."""
+        """Rows between a call and its result."""
         if not self._writer.era.writes("progress"):
             return
         if self._hooked and self._workspace.chance(0.6):
@@ -88,18 +88,18 @@ class Context:
         printed = call.result["stdout"] if isinstance(call.result, dict) else ""
         for second in range(2, 2 + int(self._rng.random() * 12)):
             self._writer.clock.tick(1_000)
-            output = printed[: second * 90]
+            shown = printed[: second * 90]
             data = {
                 "type": "bash_progress",
-                "output": output[-400:],
-                "fullOutput": output,
+                "output": shown[-400:],
+                "fullOutput": shown,
                 "elapsedTimeSeconds": second,
-                "totalLines": output.count("\n"),
+                "totalLines": shown.count("\n"),
             }
             above = self.progress(data, f"bash-progress-{second}", above, above=tool)
 
     def after(self, call: Call, tool: str) -> None:
-        """What happens after the results of a message."""
+        """Rows after the results of a message."""
         era = self._writer.era
         if era.writes("progress") and self._hooked:
             for _ in range(1 + (self._workspace.chance(0.4))):
@@ -134,7 +134,7 @@ class Context:
         self.attach({"type": "hook_additional_context", "content": ["checked"], **named}, "hook: checked")
 
     def start(self) -> None:
-        """What stands before the first prompt: the session's hooks."""
+        """Rows before the first prompt: the session's hooks."""
         if not self._hooked:
             return
         if self._writer.era.writes("progress"):
@@ -150,7 +150,7 @@ class Context:
             self.attach({"type": "hook_system_message", "content": text, **named})
 
     def first(self, model: str) -> None:
-        """What is attached to the first prompt."""
+        """The attachments of the first prompt."""
         era = self._writer.era
         if not era.writes("attachments"):
             return

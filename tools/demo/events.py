@@ -1,4 +1,4 @@
-"""Events of a session besides talk: opening, hooks, snapshots, rewinds, commands, compactions, closing."""
+"""Events of a session other than messages: opening, hooks, snapshots, rewinds, commands, compactions, closing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOOK = "python3 $CLAUDE_PROJECT_DIR/.claude/hooks/note.py --format json"
 
 
 def opening(session: Session) -> None:
-    """Write the rows before the first prompt."""
+    """Rows before the first prompt."""
     writes = session.plan.era.writes
     writer = session.writer
     if writes("resume copies") and (session.plan.scenes or session.workspace.chance(0.5)):
@@ -58,12 +58,12 @@ def prompt_fields(session: Session) -> Row:
 
 
 def backup(path: str, version: int) -> str:
-    """Name of the copy of a file before an edit."""
+    """The name of the backup of a file before an edit."""
     return f"{hashlib.sha256(path.encode()).hexdigest()[:16]}@v{version}"
 
 
 def snapshot(session: Session, identity: str) -> None:
-    """Copies of the files edited so far, at a prompt."""
+    """The backups of the files edited so far, at a prompt."""
     writer = session.writer
     now = writer.clock.text()
     edited = list(session.workspace.edited.items())[-12:]
@@ -85,12 +85,12 @@ def snapshot(session: Session, identity: str) -> None:
             }
             for path, count in edited
         }
-        content = {"messageId": identity, "trackedFileBackups": tracked, "timestamp": now}
+        held = {"messageId": identity, "trackedFileBackups": tracked, "timestamp": now}
         writer.write(
             {
                 "type": "file-history-snapshot",
                 "messageId": identity,
-                "snapshot": content,
+                "snapshot": held,
                 "isSnapshotUpdate": False,
             }
         )
@@ -106,7 +106,7 @@ def _times(session: Session) -> Row:
 
 
 def after_turn(session: Session, milliseconds: int) -> None:
-    """Write the rows at the end of a turn."""
+    """Rows at the end of a turn."""
     writes = session.plan.era.writes
     if writes("stop_hook_summary") and session.workspace.chance(0.5):
         fields: Row = {
@@ -132,7 +132,7 @@ def after_turn(session: Session, milliseconds: int) -> None:
 
 
 def titles(session: Session) -> None:
-    """Write the titles of the session, which are repeated often."""
+    """Rows about the session, such as its title, which are repeated."""
     writer = session.writer
     if session.plan.era.writes("titles") and session.workspace.chance(0.3):
         writer.write({"type": "ai-title", "aiTitle": session.plan.task.title, "sessionId": writer.session})
@@ -146,7 +146,7 @@ def titles(session: Session) -> None:
 
 
 def between(session: Session) -> None:
-    """Sometimes write an event before the next prompt."""
+    """Events that sometimes happen before the next prompt."""
     kinds = ("rewind", "interrupt", "command", "queue", "error", "refused")
     if session.workspace.chance(0.16):
         SCENES[session.rng.choice(kinds)](session)
@@ -164,7 +164,7 @@ def compaction(session: Session) -> None:
 
 
 def notification(session: Session, task: agents.AgentTask, outcome: agents.Outcome, tool: str) -> None:
-    """A background agent has finished: the notice comes through the queue and starts a turn of its own."""
+    """A background agent has finished: its notification comes through the queue and starts a turn."""
     writer = session.writer
     session.clock.tick(4_000)
     text = (
@@ -184,7 +184,7 @@ def notification(session: Session, task: agents.AgentTask, outcome: agents.Outco
 
 
 def workflow(session: Session, sizes: list[int]) -> None:
-    """A workflow: a script that starts agents, with a journal of its own."""
+    """A workflow: a script that starts agents, and has a journal."""
     work = session.work
     run = f"wf_{session.rng.getrandbits(40):010x}"
     name = "review-everything"
@@ -216,12 +216,12 @@ def workflow(session: Session, sizes: list[int]) -> None:
         ended = {"type": "result", "key": key, "agentId": outcome.identity, "result": outcome.text}
         journal += [encode(started), encode(ended)]
     session.workspace.side(f"subagents/workflows/{run}/journal.jsonl", b"\n".join(journal) + b"\n")
-    summary = {"runId": run, "workflowName": name, "status": "completed", "agentCount": len(sizes)}
-    session.workspace.side(f"workflows/{run}.json", encode(summary))
+    ran = {"runId": run, "workflowName": name, "status": "completed", "agentCount": len(sizes)}
+    session.workspace.side(f"workflows/{run}.json", encode(ran))
 
 
 def closing(session: Session) -> None:
-    """Write the closing rows of a session."""
+    """Rows that close a session."""
     writes = session.plan.era.writes
     writer = session.writer
     if writes("titles"):
@@ -242,10 +242,10 @@ def closing(session: Session) -> None:
 
 
 def _cost(session: Session, sums: dict[str, list[int]]) -> None:
-    usage_by_model = {}
+    used = {}
     for model, (fresh, output, read, five, hour, thinking) in sums.items():
         searches = session.searches() if model == session.work.model else 0
-        usage_by_model[model] = {
+        used[model] = {
             "inputTokens": fresh,
             "outputTokens": output,
             "thinkingTokens": thinking,
@@ -261,7 +261,7 @@ def _cost(session: Session, sums: dict[str, list[int]]) -> None:
         {
             "type": "cost-state",
             "sessionId": session.writer.session,
-            "totalCostUSD": sum(row["costUSD"] for row in usage_by_model.values()),
+            "totalCostUSD": sum(usage["costUSD"] for usage in used.values()),
             "totalAPIDuration": total // 3,
             "totalAPIDurationWithoutRetries": total // 3,
             "totalToolDuration": total // 6,
@@ -269,7 +269,7 @@ def _cost(session: Session, sums: dict[str, list[int]]) -> None:
             "totalLinesRemoved": session.workspace.removed,
             "totalDuration": total,
             "startTime": session.plan.start,
-            "modelUsage": usage_by_model,
+            "modelUsage": used,
             "hasUnknownModelCost": False,
         }
     )
@@ -286,20 +286,20 @@ _ZERO = {
 
 
 def rewind(session: Session) -> None:
-    """The next prompt hangs under an older row: what came after it becomes a branch."""
+    """The parent of the next prompt is an older row, so the rows after that one become a branch."""
     older = [tip for tip in session.tips[:-1] if tip is not None]
     if older:
         session.writer.parent = session.rng.choice(older)
 
 
 def interrupt(session: Session) -> None:
-    """The model is stopped while it works."""
+    """The user interrupts the model."""
     session.work.step()
     session.work.user([{"type": "text", "text": "[Request interrupted by user]"}])
 
 
 def refused(session: Session) -> None:
-    """A call is not allowed; no result but the refusal."""
+    """A call is refused, so it has no other result."""
     command = f"rm -rf {session.plan.project.folders[0]}/build"
     arguments = {"command": command, "description": "Remove the build folder"}
     call = Call("Bash", arguments, DENIED, "User rejected tool use", error=True)
@@ -330,14 +330,14 @@ def command(session: Session) -> None:
 
 
 def shell(session: Session) -> None:
-    """A command that the person ran with `!`."""
+    """A command that the user ran with `!`."""
     session.work.user("<bash-input>git status --short</bash-input>")
     printed = session.workspace.pools.git.take(session.rng, 300)
     session.work.user(f"<bash-stdout>{printed}</bash-stdout><bash-stderr></bash-stderr>")
 
 
 def queue(session: Session) -> None:
-    """Something typed while the model works."""
+    """A prompt that is typed while the model works."""
     if not session.plan.era.writes("queue"):
         return
     writer = session.writer
@@ -357,7 +357,7 @@ def queue(session: Session) -> None:
 
 
 def error(session: Session) -> None:
-    """The API fails; newer versions note each attempt, older ones only that it failed."""
+    """The API fails; newer versions record each attempt, older ones only the failure."""
     if session.plan.era.writes("snapshots") or session.plan.era.writes("deltas"):
         for attempt in (1, 2):
             times = {"timestamp": session.clock.text(), "uuid": uuid(session.rng)}
@@ -415,29 +415,29 @@ def planned(session: Session) -> None:
 
 
 def question(session: Session) -> None:
-    """The model asks, the person chooses."""
+    """The model asks a question, and the user chooses an answer."""
     if not session.plan.era.writes("tasks"):
         return
-    asked = f"What should happen when {session.workspace.pools.words.phrase()}?"
+    text = f"What should happen when {session.workspace.pools.words.phrase()}?"
     options = [
         {"label": "Refuse it", "description": "With an error"},
         {"label": "Keep it", "description": "As today"},
     ]
-    questions = [{"question": asked, "header": "Behaviour", "options": options, "multiSelect": False}]
-    content = f'User has answered your questions: "{asked}"="Keep it".'
-    result = {"questions": questions, "answers": {asked: "Keep it"}}
+    questions = [{"question": text, "header": "Behaviour", "options": options, "multiSelect": False}]
+    content = f'User has answered your questions: "{text}"="Keep it".'
+    result = {"questions": questions, "answers": {text: "Keep it"}}
     session.work.run([], [Call("AskUserQuestion", {"questions": questions}, content, result)])
 
 
 def listed(session: Session) -> None:
-    """The work is written down as a list and crossed off."""
+    """The model keeps a todo list."""
     make = tool_calls.task if session.plan.era.writes("tasks") else tool_calls.todo
     for _ in range(5):
         session.work.run([], [make(session.workspace)])
 
 
 def long_output(session: Session) -> None:
-    """A command prints so much that the client puts it in a file."""
+    """The output of a command is so long that the client writes it to a file."""
     printed = session.workspace.pools.tests.take(session.rng, 64_000)
     result: Row = {
         "stdout": printed,
@@ -448,12 +448,12 @@ def long_output(session: Session) -> None:
     }
     content = persisted(session.workspace, printed, result)
     result["stdout"] = printed[:2_000]
-    asked = {"command": session.plan.project.check + " -v", "description": "Run all tests, with names"}
-    session.work.run([], [Call("Bash", asked, content, result, flagged=True)])
+    arguments = {"command": session.plan.project.check + " -v", "description": "Run all tests, with names"}
+    session.work.run([], [Call("Bash", arguments, content, result, flagged=True)])
 
 
 def compact(session: Session) -> None:
-    """The context is replaced by a summary, in the way of the version."""
+    """The context is replaced by a summary, as this version does it."""
     writes = session.plan.era.writes
     writer = session.writer
     tip = writer.parent

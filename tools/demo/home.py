@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tools.demo.versions import VersionFeatures
 
 _SMALL = 44
-"""Transcripts in a small home. With fewer, some kinds of entries would be missing."""
+"""Transcripts in a small home: with fewer, some features would be missing."""
 _POOL = 1_100_000
 _AGENT_SHARE = 0.45
 _AGENT_LIMIT = 1_500_000
@@ -49,12 +49,12 @@ REQUIRED_SESSIONS: tuple[tuple[str, frozenset[str], int], ...] = (
 
 
 class HomeGenerator:
-    """Plans the sessions of a home and writes them one after another."""
+    """Plans the sessions of a home and writes them in order of time."""
 
     def __init__(self, root: Path, *, seed: int, size: int, count: int | None, until: date) -> None:
         self._root = root
         self._seed = seed
-        self._rng = Random(f"{seed}/home")  # seeded, for made-up text
+        self._rng = Random(f"{seed}/home")  # seeded, for invented text
         self._last = datetime.combine(until, time(20), UTC)
         self._count = count or max(min(_SMALL, size // 45_000 + 3), round(size / MEAN))
         self._sizes = split_sizes(size, self._count)
@@ -63,17 +63,17 @@ class HomeGenerator:
         self._pools: dict[str, Pools] = {}
 
     def plans(self) -> list[Plan]:
-        """Return the sessions, oldest first. A copy follows its original."""
+        """The sessions, oldest first; a copy follows the session it copies."""
         rng = self._rng
         pool = self._sizes[:]
         rng.shuffle(pool)
         agents = set(range(int(len(pool) * _AGENT_SHARE)))
-        forced = self._forced()
+        required = self._required()
         mains = [size for index, size in enumerate(pool) if index not in agents or size >= _AGENT_LIMIT]
         spare = [size for index, size in enumerate(pool) if index in agents and size < _AGENT_LIMIT]
         mains.sort(reverse=True)
         plans = []
-        for era, scenes, least in forced[: max(1, len(mains) * 2 // 3)]:
+        for era, scenes, least in required[: max(1, len(mains) * 2 // 3)]:
             at = min(len(mains) - 1, rng.randrange(1 + len(mains) // 3))
             plan = self._plan(era, mains.pop(at), scenes)
             plan.agents = [spare.pop() for _ in range(min(least, len(spare)))]
@@ -82,9 +82,9 @@ class HomeGenerator:
         plans.extend(self._plan(rng.choices(versions.ERAS, weights)[0], size, frozenset()) for size in mains)
         self._share(plans, spare)
         plans.sort(key=lambda plan: (plan.start, plan.identity))
-        return [part for plan in plans for part in self._with_copy(plan)]
+        return [copied for plan in plans for copied in self._with_copy(plan)]
 
-    def _forced(self) -> list[tuple[VersionFeatures, frozenset[str], int]]:
+    def _required(self) -> list[tuple[VersionFeatures, frozenset[str], int]]:
         by_version = {era.version: era for era in versions.ERAS}
         return [(by_version[version], scenes, least) for version, scenes, least in REQUIRED_SESSIONS]
 
@@ -102,7 +102,7 @@ class HomeGenerator:
         days = rng.uniform(era.last, era.first) if "live" not in scenes else 0.0
         start = self._last - timedelta(days=days)
         start = start.replace(hour=rng.randrange(7, 19), minute=rng.randrange(60), second=rng.randrange(60))
-        # The session takes this long at the pace of `Session.turn`, and must end on the last day.
+        # The duration at the pace of `Session.turn`: no session may continue after the last day.
         start = min(start, self._last - timedelta(hours=1 + size / 300_000))
         milliseconds = int(start.timestamp()) * 1000 + rng.randrange(1000)
         return Plan(
@@ -133,27 +133,28 @@ class HomeGenerator:
         yield plan
 
     def pools(self, project: Project) -> Pools:
-        """Return the texts of a project. Worktrees share those of their origin."""
-        if project.name not in self._pools:
-            self._pools[project.name] = Pools(project, Random(f"{self._seed}/{project.name}"), self._pool)
-        return self._pools[project.name]
+        """The texts of a project; worktrees share those of their origin."""
+        pools = self._pools.get(project.name)
+        if pools is None:
+            pools = self._pools[project.name] = Pools(project, Random(f"{self._seed}/{project.name}"), self._pool)
+        return pools
 
     def write(self, progress: Callable[[int, int], None] | None) -> list[SessionResult]:
-        """Write everything, and return the results without their rows."""
+        """Write the home; returns the results of its sessions, without their rows."""
         results: list[SessionResult] = []
         plans = self.plans()
         goal = sum(plan.size + sum(plan.agents) for plan in plans)
         done = 0
-        before: SessionResult | None = None
+        previous: SessionResult | None = None
         for plan in plans:
             rng = Random(f"{self._seed}/{plan.identity}")
-            source = before if before is not None and plan.copies == before.plan.identity else None
-            before = Session(plan, self._root, rng, self.pools(plan.project)).write(source)
+            source = previous if previous is not None and plan.copies == previous.plan.identity else None
+            previous = Session(plan, self._root, rng, self.pools(plan.project)).write(source)
             if source is not None:
                 source.rows = None
-            side_files.write_session_files(self._root, before, rng, self.pools(plan.project))
-            results.append(before)
-            done += before.size
+            side_files.write_session_files(self._root, previous, rng, self.pools(plan.project))
+            results.append(previous)
+            done += previous.size
             if progress is not None:
                 progress(min(done, goal), goal)
         side_files.write_home_files(self._root, results, self._rng)
@@ -177,14 +178,14 @@ CURVE = (
 LARGEST = 87_000_000
 MEAN = 413_500
 SMALLEST = 2_500
-"""The size of a prompt and a reply, the smallest transcript."""
+"""The minimum size of a transcript: a prompt and a reply."""
 
 _BIG_HOME = 1_000
-"""Homes with this many transcripts get one giant transcript, as big real homes have."""
+"""From this number of transcripts on, the largest transcript has the size `LARGEST`, as in real homes."""
 
 
 def size_at(share: float) -> int:
-    """Return the size that a share of the transcripts does not exceed, interpolated logarithmically."""
+    """The size that this share of transcripts does not exceed, interpolated logarithmically on the curve."""
     for (low, small), (high, big) in pairwise(CURVE):
         if share <= high:
             part = (share - low) / (high - low)
@@ -193,7 +194,7 @@ def size_at(share: float) -> int:
 
 
 def split_sizes(total: int, count: int) -> list[int]:
-    """Return sizes of `count` transcripts that follow the curve and add up to about `total`, smallest first."""
+    """Sizes of `count` transcripts that add up to about `total`, smallest first, distributed like the curve."""
     shape = [size_at((index + 0.5) / count) for index in range(count)]
     if count >= _BIG_HOME:
         shape[-1] = LARGEST

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Task(msgspec.Struct, frozen=True):
-    """One thing somebody wanted done: how it was asked, and what it came to be called."""
+    """A task of a project: its first prompt and its title."""
 
     title: str
     branch: str
@@ -20,7 +20,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Project(msgspec.Struct, frozen=True):
-    """A directory with a language, a vocabulary of its own and things to do."""
+    """A directory with a language, a vocabulary and tasks."""
 
     name: str
     path: str
@@ -346,7 +346,7 @@ ALL = (TIDEWATCH, KETTLE, LOOM, FERN, NIGHT, DOTFILES, QUARRY)
 
 
 def choose(count: int) -> Sequence[Project]:
-    """The first projects, and worktrees of them when more are wanted: big homes hold dozens."""
+    """The first `count` projects. Beyond the existing ones, they are worktrees: large homes have dozens of projects."""
     chosen = list(ALL)
     for index in range(count - len(ALL)):
         origin = ALL[index % (len(ALL) - 1)]

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tools.demo.versions import VersionFeatures
 
 _RESERVE = 3_500
-"""Bytes reserved for the last message and the closing rows."""
+"""Bytes that the last message and the closing rows take."""
 _PACE = 600_000_000_000
 _QUICK = 1_000_000
 _SEGMENT = 1_400_000
-"""Bytes of transcript after which the context is compacted."""
+"""Bytes of transcript after which a context is full."""
 
 
 class Plan(msgspec.Struct):
@@ -41,15 +41,15 @@ class Plan(msgspec.Struct):
     agents: list[int] = []
     """The sizes of the transcripts of its agents."""
     scenes: frozenset[str] = frozenset()
-    """What must happen in it: keys of `events.SCENES`, or `torn`, `live`, `workflow`."""
+    """What happens in it: keys of `events.SCENES`, or `torn`, `live`, `workflow`."""
     copies: str | None = None
-    """The session whose rows it repeats at the beginning, as old resumes and forks do."""
+    """The session whose rows it begins with: a resume of the old kind, or a fork."""
     kept: bool = False
     """Whether another session copies this one."""
 
 
 class SessionResult(msgspec.Struct):
-    """What the other files of the home need to know about a written session."""
+    """What is known about a session once it is written."""
 
     plan: Plan
     prompts: list[tuple[int, str]]
@@ -95,9 +95,9 @@ class Session:
         self.work = AgentWork(self.writer, self.workspace, rng.choice(era.models), plan.size - _RESERVE)
         self.prompts: list[tuple[int, str]] = []
         self.tips: list[str | None] = []
-        """The parents of earlier prompts, to which a rewind may return."""
+        """The parents of earlier prompts: a rewind returns to one of them."""
         self.pause = max(30_000, _PACE // max(plan.size, _QUICK))
-        """The longest time before a prompt, in milliseconds. Long sessions have shorter pauses."""
+        """The longest pause before a prompt, in milliseconds. Long sessions have shorter pauses."""
         self.extra_lines = 0
         self.extra_size = 0
         self.sent = 0
@@ -109,16 +109,16 @@ class Session:
         if plan.kept:
             self.writer.kept = []
 
-    def write(self, before: SessionResult | None) -> SessionResult:
-        """Write the session and its agents. `before` is the session to copy first, if any."""
+    def write(self, previous: SessionResult | None) -> SessionResult:
+        """Write the session and its agents."""
         events.opening(self)
-        if before is not None and before.rows:
-            self._copy(before)
-            self.inherited = before.sums
-            self.workspace.searches = before.searches
+        if previous is not None and previous.rows:
+            self._copy(previous)
+            self.inherited = previous.sums
+            self.workspace.searches = previous.searches
         else:
             self.work.context.start()
-        prompt = self.plan.task.prompt if before is None else self.rng.choice(templates.FEEDBACK)
+        prompt = self.plan.task.prompt if previous is None else self.rng.choice(templates.FEEDBACK)
         scenes = [events.SCENES[name] for name in sorted(self.plan.scenes) if name in events.SCENES]
         self.turn(prompt)
         for scene in scenes:
@@ -140,16 +140,16 @@ class Session:
         self.writer.close(torn=torn)
         return self._result()
 
-    def _copy(self, before: SessionResult) -> None:
-        old = before.plan.identity.encode()
+    def _copy(self, previous: SessionResult) -> None:
+        old = previous.plan.identity.encode()
         new = self.plan.identity.encode()
-        for row in before.rows or []:
+        for row in previous.rows or []:
             if row.startswith(b'{"parentUuid"'):
                 self.writer.raw(row.replace(old, new))
-        self.writer.parent = before.tip
+        self.writer.parent = previous.tip
 
     def turn(self, prompt: str, **more: Any) -> None:
-        """Write a prompt and everything up to the next one."""
+        """Write a prompt and the model's turn."""
         self.clock.tick(self.rng.randrange(20_000, self.pause))
         work = self.work
         self.tips.append(self.writer.parent)
@@ -179,18 +179,18 @@ class Session:
             events.compaction(self)
 
     def _agent_due(self) -> bool:
-        planned = len(self.plan.agents)
-        if self.sent >= planned or "workflow" in self.plan.scenes:
+        expected = len(self.plan.agents)
+        if self.sent >= expected or "workflow" in self.plan.scenes:
             return False
-        progress = self.writer.size / max(self.plan.size, 1)
-        return progress * planned >= self.sent + 0.3 or self.work.left() <= 0
+        done = self.writer.size / max(self.plan.size, 1)
+        return done * expected >= self.sent + 0.3 or self.work.left() <= 0
 
     def _agent(self) -> None:
         work = self.work
         task = agents.new_task(self.workspace)
         name = "Agent" if work.era.writes("Agent") else "Task"
-        arguments = {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind}
-        call = Call(name, arguments, None)
+        input_ = {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind}
+        call = Call(name, input_, None)
         block = work.call(call)
         row = work.message([work.say(), block])[-1]
         size = self.plan.agents[self.sent]
@@ -204,8 +204,8 @@ class Session:
             self.extra_size += outcome.size
         self.sums.append(outcome.sums)
         work.calls += 1
-        for sample in outcome.sample:
-            self._progress(task, outcome, sample, block["id"], row)
+        for shown in outcome.sample:
+            self._progress(task, outcome, shown, block["id"], row)
         if work.era.writes("async agents") and self.workspace.chance(0.7):
             self._launched(call, task, outcome, block["id"], row)
             self.waiting.append((task, outcome, block["id"]))
@@ -213,8 +213,8 @@ class Session:
         call.content, call.result = agents.report(work, task, outcome)
         work.result(call, block["id"], row)
 
-    def _progress(self, task: agents.AgentTask, outcome: agents.Outcome, sample: Row, tool: str, row: str) -> None:
-        message = {**sample, "timestamp": self.clock.text()}
+    def _progress(self, task: agents.AgentTask, outcome: agents.Outcome, shown: Row, tool: str, row: str) -> None:
+        message = {**shown, "timestamp": self.clock.text()}
         data = {
             "message": message,
             "normalizedMessages": [],
@@ -222,8 +222,8 @@ class Session:
             "prompt": task.prompt,
             "agentId": outcome.identity,
         }
-        subject = "agent_" + str(sample["message"].get("id", tool))
-        self.work.context.progress(data, subject, row, above=tool)
+        about = "agent_" + str(shown["message"].get("id", tool))
+        self.work.context.progress(data, about, row, above=tool)
 
     def _launched(self, call: Call, task: agents.AgentTask, outcome: agents.Outcome, tool: str, row: str) -> None:
         file = f"{HOME}/jobs/{outcome.identity}.output"
@@ -247,7 +247,7 @@ class Session:
             events.notification(self, task, outcome, tool)
 
     def searches(self) -> int:
-        """Return the number of web searches so far, including those of agents."""
+        """Web searches so far, those of agents included."""
         return self.workspace.searches
 
     def _result(self) -> SessionResult:

@@ -28,7 +28,7 @@ def _write_json(path: Path, value: object) -> None:
 
 
 def write_session_files(root: Path, result: SessionResult, rng: Random, pools: Pools) -> None:
-    """Write todo lists, tasks and copies of edited files."""
+    """Write todo lists, tasks and backups of edited files."""
     identity = result.plan.identity
     writes = result.plan.era.writes
     if result.todos:
@@ -50,17 +50,17 @@ def _iso(milliseconds: int) -> str:
 
 
 def write_home_files(root: Path, results: list[SessionResult], rng: Random) -> None:
-    """Write the files that exist once per home or project."""
-    _write_history(root, results)
-    _write_session_indexes(root, results)
-    _write_stats(root, results)
+    """Write the files of which a home or a project has one."""
+    _history(root, results)
+    _indexes(root, results)
+    _stats(root, results)
     for result in results:
         if "live" in result.plan.scenes:
-            _write_json(root / "sessions" / "48213.json", _running_session(result, rng))
+            _write_json(root / "sessions" / "48213.json", _live_session(result, rng))
     _write_json(root / "settings.json", {"cleanupPeriodDays": 99_999, "includeCoAuthoredBy": True})
 
 
-def _write_history(root: Path, results: list[SessionResult]) -> None:
+def _history(root: Path, results: list[SessionResult]) -> None:
     rows = []
     for result in results:
         for when, prompt in result.prompts:
@@ -77,7 +77,7 @@ def _write_history(root: Path, results: list[SessionResult]) -> None:
     (root / "history.jsonl").write_bytes(b"".join(row + b"\n" for _, row in rows))
 
 
-def _write_session_indexes(root: Path, results: list[SessionResult]) -> None:
+def _indexes(root: Path, results: list[SessionResult]) -> None:
     folders: dict[str, list[Row]] = {}
     paths = {}
     for result in results:
@@ -105,7 +105,7 @@ def _write_session_indexes(root: Path, results: list[SessionResult]) -> None:
         _write_json(root / "projects" / folder / "sessions-index.json", index)
 
 
-def _write_stats(root: Path, results: list[SessionResult]) -> None:
+def _stats(root: Path, results: list[SessionResult]) -> None:
     messages: Counter[str] = Counter()
     sessions: Counter[str] = Counter()
     calls: Counter[str] = Counter()
@@ -118,11 +118,11 @@ def _write_stats(root: Path, results: list[SessionResult]) -> None:
         calls[day] += result.calls
         hours[str(int(_iso(result.plan.start)[11:13]))] += 1
         for model, counts in result.sums.items():
-            total = models.setdefault(model, [0] * len(counts))
+            sums = models.setdefault(model, [0] * len(counts))
             for index, count in enumerate(counts):
-                total[index] += count
+                sums[index] += count
     longest = max(results, key=lambda result: result.end - result.plan.start)
-    usage = {
+    used = {
         model: {
             "inputTokens": fresh,
             "outputTokens": output,
@@ -150,7 +150,7 @@ def _write_stats(root: Path, results: list[SessionResult]) -> None:
         "lastComputedDate": days[-1],
         "dailyActivity": daily,
         "dailyModelTokens": [],
-        "modelUsage": usage,
+        "modelUsage": used,
         "totalSessions": len(results),
         "totalMessages": sum(messages.values()),
         "longestSession": {
@@ -166,7 +166,7 @@ def _write_stats(root: Path, results: list[SessionResult]) -> None:
     _write_json(root / "stats-cache.json", stats)
 
 
-def _running_session(result: SessionResult, rng: Random) -> Row:
+def _live_session(result: SessionResult, rng: Random) -> Row:
     return {
         "pid": 48_213,
         "sessionId": result.plan.identity,

@@ -62,7 +62,7 @@ def sentence(text: str) -> str:
 
 
 class Words:
-    """Fills templates for one project: the letter in a slot says what kind of word goes there."""
+    """Fills templates for one project: the letter in a slot stands for a kind of word."""
 
     def __init__(self, project: Project, rng: Random) -> None:
         self._rng = rng
@@ -100,7 +100,7 @@ class Words:
         return choices[int(self._rng.random() * len(choices))]
 
     def phrase(self) -> str:
-        """A few words that sound as if somebody meant something."""
+        """A short clause of random words."""
         pick = self.pick
         project = self._project
         shape = _PHRASES[int(self._rng.random() * len(_PHRASES))]

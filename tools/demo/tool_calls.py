@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from tools.demo.versions import VersionFeatures
 
 HOME = "/home/mara/.claude"
-"""Where the home says it lies. It is written elsewhere, but paths in it must not differ between machines."""
+"""The path of the home in its files. The real path is another one, which must not change the files."""
 
 LONGEST = 900_000
-"""No single text is longer; with its envelope and a second copy a line may reach 1 MB and more."""
+"""The maximum length of a text. A line with two copies of it may have more than 1 MB."""
 
 
 class Call(msgspec.Struct):
-    """A tool call and what came back."""
+    """A tool call and its result."""
 
     name: str
     input: dict[str, Any]
     content: Any
     """What the model gets: text, or a list of blocks."""
     result: Any = None
-    """`toolUseResult`; an error's is its text."""
+    """`toolUseResult`; for an error, its text."""
     error: bool = False
     flagged: bool = False
     """Whether `is_error: false` is written, as for shell commands."""
@@ -55,12 +55,12 @@ class Workspace:
         self.root = root
         """The home, as it is being written."""
         self.room = 1 << 60
-        """How many bytes the next line may take."""
+        """The maximum number of bytes of the next line."""
         self.files = [pools.words.path() for _ in range(12)]
         self.todos: list[dict[str, Any]] = []
         self.tasks: list[dict[str, Any]] = []
         self.edited: dict[str, int] = {}
-        """Path relative to the project: how often it was edited."""
+        """How often each file was edited, by path relative to the project."""
         self.added = 0
         self.removed = 0
         self.searches = 0
@@ -85,11 +85,11 @@ class Workspace:
         return self.pools.code.take(self.rng, length, "\n\n" if top else None)
 
     def folder(self) -> str:
-        """Where side files of the session lie, as rows name it."""
+        """The directory of the session's side files, as it is written in rows."""
         return f"{HOME}/projects/{self.project.folder}/{self.session}"
 
     def side(self, name: str, content: bytes) -> str:
-        """Write a file beside the transcript, and give the path that rows name."""
+        """Write a file beside the transcript; returns its path as written in rows."""
         path = self.root / "projects" / self.project.folder / self.session / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -130,7 +130,7 @@ _SHELL: tuple[tuple[str, str, str], ...] = (
     ),
     ("listing", "ls -la {folder} && du -sh {folder}", "List the folder"),
 )
-"""Which pool the output comes from, the command, and what it is for."""
+"""The pool of the output, the command, and its description."""
 
 
 def bash(workspace: Workspace) -> Call:
@@ -166,7 +166,7 @@ def bash(workspace: Workspace) -> Call:
 
 
 def persisted(workspace: Workspace, printed: str, result: dict[str, Any]) -> str:
-    """Put a long output in a file of its own; the transcript gets a stub."""
+    """Write a long output to a file; the transcript gets a stub."""
     raw = printed.encode()
     name = identifier(workspace.rng, "toolu") if workspace.chance(0.5) else f"b{workspace.rng.getrandbits(36):09x}"
     path = workspace.side(f"tool-results/{name}.txt", raw)
@@ -251,7 +251,7 @@ def _patch(workspace: Workspace, start: int, lines: list[str]) -> list[dict[str,
 
 
 def _change(workspace: Workspace, before: list[str], start: int) -> tuple[list[str], list[dict[str, Any]]]:
-    """Put something else in the middle of some lines; returns the lines after it, and the patch."""
+    """Replace lines in the middle; returns the new lines and the patch."""
     at = int(workspace.rng.random() * len(before))
     removed = before[at : at + 1 + int(workspace.rng.random() * 3)]
     new = workspace.code(workspace.length(260, 0.9, copies=12)).split("\n")
@@ -299,8 +299,8 @@ def edit(workspace: Workspace) -> Call:
     }
     content = f"The file {path} has been updated successfully."
     if not workspace.era.writes("stop_details"):
-        excerpt = "\n".join([f"{number:6}→{line}" for number, line in enumerate(after, 40)])
-        content = f"The file {path} has been updated; around the change:\n{excerpt}"
+        shown = "\n".join([f"{number:6}→{line}" for number, line in enumerate(after, 40)])
+        content = f"The file {path} has been updated; around the change:\n{shown}"
     return Call("Edit", arguments, content, result)
 
 
@@ -322,13 +322,13 @@ def multi_edit(workspace: Workspace) -> Call:
         "userModified": False,
     }
     content = f"Applied {len(edits)} edits to {path}:\n" + "\n".join(
-        f'{number}. Replaced "{edit["old_string"]}" with "{edit["new_string"]}"' for number, edit in enumerate(edits, 1)
+        f'{number}. Replaced "{one["old_string"]}" with "{one["new_string"]}"' for number, one in enumerate(edits, 1)
     )
     return Call("MultiEdit", {"file_path": path, "edits": edits}, content, result)
 
 
 def write(workspace: Workspace) -> Call:
-    """A new file, or a whole file anew."""
+    """A file that is created or overwritten."""
     relative = workspace.pools.words.path()
     path = workspace.project.at(relative)
     text = workspace.code(workspace.length(2_800, 0.9, copies=1.6), top=True)
@@ -349,7 +349,7 @@ def write(workspace: Workspace) -> Call:
 
 
 def listing(workspace: Workspace) -> Call:
-    """A directory, in the old tool for it."""
+    """A directory, listed with the old tool."""
     text = f"- {workspace.project.path}/\n" + "\n".join(f"  - {workspace.pools.words.path()}" for _ in range(20))
     return Call("LS", {"path": workspace.project.path}, text, text)
 
@@ -397,7 +397,7 @@ def grep(workspace: Workspace) -> Call:
 
 
 def todo(workspace: Workspace) -> Call:
-    """The todo list as a whole, a little further than before."""
+    """The whole todo list, with some progress."""
     old = [dict(item) for item in workspace.todos]
     if not workspace.todos:
         for _ in range(workspace.rng.randrange(3, 7)):
@@ -422,9 +422,9 @@ def todo(workspace: Workspace) -> Call:
 
 
 def task(workspace: Workspace) -> Call:
-    """A task made, or one moved on."""
-    open_tasks = [task for task in workspace.tasks if task["status"] != "completed"]
-    if not open_tasks or workspace.chance(0.3):
+    """A task that is created or updated."""
+    open_ones = [task for task in workspace.tasks if task["status"] != "completed"]
+    if not open_ones or workspace.chance(0.3):
         number = str(len(workspace.tasks) + 1)
         text = workspace.pools.words.phrase()
         fields = {
@@ -435,21 +435,21 @@ def task(workspace: Workspace) -> Call:
         workspace.tasks.append({"id": number, **fields, "status": "pending", "blocks": [], "blockedBy": []})
         content = f"Task #{number} created successfully: {fields['subject']}"
         return Call("TaskCreate", fields, content, {"task": {"id": number, "subject": fields["subject"]}})
-    item = open_tasks[0]
-    before = item["status"]
-    item["status"] = _STEPS[_STEPS.index(before) + 1]
+    one = open_ones[0]
+    before = one["status"]
+    one["status"] = _STEPS[_STEPS.index(before) + 1]
     result: dict[str, Any] = {
         "success": True,
-        "taskId": item["id"],
+        "taskId": one["id"],
         "updatedFields": ["status"],
-        "statusChange": {"from": before, "to": item["status"]},
+        "statusChange": {"from": before, "to": one["status"]},
     }
-    arguments = {"taskId": item["id"], "status": item["status"]}
-    return Call("TaskUpdate", arguments, f"Updated task #{item['id']} status", result)
+    arguments = {"taskId": one["id"], "status": one["status"]}
+    return Call("TaskUpdate", arguments, f"Updated task #{one['id']} status", result)
 
 
 def fetch(workspace: Workspace) -> Call:
-    """A web page, boiled down."""
+    """A summary of a web page."""
     noun = workspace.rng.choice(workspace.project.nouns)
     url = f"https://docs.example.test/{noun}/{workspace.rng.choice(workspace.project.verbs)}"
     text = workspace.pools.web.take(workspace.rng, workspace.length(1_500, 0.8, copies=2))
@@ -465,20 +465,20 @@ def fetch(workspace: Workspace) -> Call:
 
 
 def search(workspace: Workspace) -> Call:
-    """A web search; since 2.1.205 the number of searches is noted."""
+    """A web search; since 2.1.205 the number of searches is recorded."""
     rng = workspace.rng
     project = workspace.project
     query = f"{rng.choice(project.verbs)} {rng.choice(project.nouns)} {project.language} best practice"
     links = [
         {
             "title": sentence(workspace.pools.words.phrase()),
-            "url": f"https://{host}.example.test/{rng.getrandbits(20):x}",
+            "url": f"https://{one}.example.test/{rng.getrandbits(20):x}",
         }
-        for host in ("blog", "forum", "docs", "wiki", "news")
+        for one in ("blog", "forum", "docs", "wiki", "news")
     ]
     text = workspace.pools.web.take(rng, workspace.length(900, 0.5, copies=2))
-    link_list = ", ".join(f'{{"title":"{link["title"]}","url":"{link["url"]}"}}' for link in links)
-    content = f'Web search results for query: "{query}"\n\nLinks: [{link_list}]\n\n{text}'
+    shown = ", ".join(f'{{"title":"{link["title"]}","url":"{link["url"]}"}}' for link in links)
+    content = f'Web search results for query: "{query}"\n\nLinks: [{shown}]\n\n{text}'
     result_block = {"tool_use_id": identifier(rng, "srvtoolu"), "content": links}
     result: dict[str, Any] = {
         "query": query,
@@ -522,4 +522,4 @@ CHOICES: tuple[tuple[float, str | None, Callable[[Workspace], Call]], ...] = (
     (2.5, "gitBranch", mcp),
     (0.12, "gitBranch", image),
 )
-"""How often each is called among a hundred, what a version must write for it, and what makes it."""
+"""The calls among a hundred, the feature that the version must have, and the function that generates the call."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _BYTES_PER_TOKEN = 4
 _MILLION_CENTS = 100_000_000
 _PROMPT = 14_000
-"""System prompt and tools, in tokens: what a fresh context holds."""
+"""System prompt and tools, in tokens: the size of an empty context."""
 
 
 class Count:
@@ -31,7 +31,7 @@ class Count:
 
 
 class UsageCounter:
-    """Follows the context of one agent as it grows, is cached and is cut."""
+    """The context of an agent: its growth, caching and compaction."""
 
     def __init__(self, era: VersionFeatures, rng: Random, *, hour: bool) -> None:
         self._era = era
@@ -39,12 +39,12 @@ class UsageCounter:
         self._hour = hour and era.writes("caller")
         self.context = 0
         self.pending = _PROMPT * _BYTES_PER_TOKEN
-        """Bytes that came in since the last message."""
+        """Bytes added since the last message."""
         self.sums: dict[str, list[int]] = {}
         """Per model: input, output, cache read, cache write 5 minutes, cache write 1 hour, thinking."""
 
     def message(self, model: str, size: int) -> Count:
-        """Count a message of so many bytes."""
+        """Count a message of that many bytes."""
         created = self.pending // _BYTES_PER_TOKEN
         count = Count(self._rng.randrange(2, 12), created, self.context, size // _BYTES_PER_TOKEN + 8)
         self.context += created + count.output
@@ -58,7 +58,7 @@ class UsageCounter:
         return count
 
     def cut(self) -> int:
-        """Compact the context; returns how many tokens it held."""
+        """Compact the context; returns the tokens it had before."""
         before = self.context
         self.context = 0
         self.pending = (_PROMPT + 2_500) * _BYTES_PER_TOKEN
@@ -104,7 +104,7 @@ class UsageCounter:
         return usage
 
     def cost(self, model: str, count: Count) -> float:
-        """List price of one message in US dollars, for the versions that wrote it down."""
+        """List price of one message in US dollars, for the versions that record it."""
         fresh, output, write, _, read = RATES[model]
         cents = count.fresh * fresh + count.output * output + count.created * write + count.read * read
         return cents / _MILLION_CENTS
@@ -119,12 +119,12 @@ def total_cost(sums: dict[str, list[int]], model: str, searches: int) -> float:
     return cents / _MILLION_CENTS
 
 
-def totals(agents: list[dict[str, list[int]]]) -> dict[str, list[int]]:
+def totals(many: list[dict[str, list[int]]]) -> dict[str, list[int]]:
     """Sums per model over several agents."""
-    sums_by_model: dict[str, list[int]] = {}
-    for sums in agents:
+    whole: dict[str, list[int]] = {}
+    for sums in many:
         for model, counts in sums.items():
-            total = sums_by_model.setdefault(model, [0] * len(counts))
+            mine = whole.setdefault(model, [0] * len(counts))
             for index, count in enumerate(counts):
-                total[index] += count
-    return sums_by_model
+                mine[index] += count
+    return whole

@@ -1,6 +1,6 @@
 """Versions of Claude Code, and which features each of them wrote.
 
-The table `FEATURES` is the documentation: a field or habit, the first version that has it and the first that no longer
+The table `WRITTEN` is the documentation: a field or habit, the first version that has it and the first that no longer
 does. It follows the public changelog and transcripts of those versions.
 """
 
@@ -14,7 +14,7 @@ Version = tuple[int, int, int]
 
 NEVER: Version = (9, 0, 0)
 
-FEATURES: dict[str, tuple[Version, Version]] = {
+WRITTEN: dict[str, tuple[Version, Version]] = {
     "costUSD": ((0, 2, 0), (1, 0, 9)),
     "requestId": ((1, 0, 9), NEVER),
     "inline agents": ((0, 2, 0), (2, 0, 28)),
@@ -82,30 +82,30 @@ FEATURES: dict[str, tuple[Version, Version]] = {
     "output_tokens_details": ((2, 1, 228), NEVER),
     "requests": ((2, 1, 320), NEVER),
 }
-"""Each feature with the first version that writes it, and the first that no longer does."""
+"""By feature: the first version that writes it, and the first that no longer does."""
 
 
 class VersionFeatures(msgspec.Struct, frozen=True):
-    """A stretch of time in which one version was used."""
+    """A version, the features that it writes, and when it was used."""
 
     version: str
     first: int
-    """Days before the last day of the home on which it came."""
+    """Days from its release to the last day of the home."""
     last: int
-    """Days before the last day on which it was replaced."""
+    """Days from its replacement to the last day of the home."""
     models: tuple[str, ...]
     weight: float = 1.0
 
-    def writes(self, feature: str) -> bool:
-        """Whether this version writes a feature of `FEATURES`."""
-        return feature in _features(self.version)
+    def writes(self, what: str) -> bool:
+        """Whether this version writes a feature (a key of `WRITTEN`)."""
+        return what in _written(self.version)
 
 
 @lru_cache(maxsize=64)
-def _features(version: str) -> frozenset[str]:
+def _written(version: str) -> frozenset[str]:
     major, minor, patch = map(int, version.split("."))
     number = (major, minor, patch)
-    return frozenset(feature for feature, (since, until) in FEATURES.items() if since <= number < until)
+    return frozenset(what for what, (since, until) in WRITTEN.items() if since <= number < until)
 
 
 _SONNET_4 = "claude-sonnet-4-20250514"

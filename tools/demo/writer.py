@@ -35,7 +35,7 @@ def identifier(rng: Random, prefix: str, length: int = 22) -> str:
 
 
 class Clock:
-    """Time in milliseconds that only goes on, and its text."""
+    """A clock in milliseconds that only advances."""
 
     def __init__(self, now: int) -> None:
         self.now = now
@@ -43,11 +43,11 @@ class Clock:
         self._text = ""
 
     def tick(self, milliseconds: int) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += milliseconds
 
     def text(self) -> str:
-        """Now, as rows write it."""
+        """The time as it is written in rows."""
         second, rest = divmod(self.now, 1000)
         if second != self._second:
             self._second = second
@@ -56,7 +56,7 @@ class Clock:
 
 
 class TranscriptWriter:
-    """Writes the lines of one transcript; memory stays bounded however long it gets."""
+    """Writes the lines of one transcript; memory is bounded whatever its length."""
 
     def __init__(  # the facts that every row repeats
         self,
@@ -116,7 +116,7 @@ class TranscriptWriter:
         prompt: bool = False,
         **first: Any,
     ) -> str:
-        """Write a row of the conversation graph: under `parent`, or under the row before; returns its uuid.
+        """Write a row of the conversation graph: with `parent`, or the previous row, as its parent; returns its uuid.
 
         `first` are fields that stand before `isSidechain`; `move=False` leaves the chain's tip where it is.
         """
@@ -152,7 +152,7 @@ class TranscriptWriter:
         self.raw(self._encode(row))
 
     def raw(self, line: bytes) -> None:
-        """Write a line that is encoded already."""
+        """Write a line that is already encoded."""
         self.last = line
         self.lines += 1
         self.size += len(line) + 1
@@ -170,7 +170,7 @@ class TranscriptWriter:
             self._pending_size = 0
 
     def close(self, *, torn: bool = False) -> None:
-        """Finish the file; a torn one loses the end of its last line, as after a crash."""
+        """Finish the file. A torn one loses the end of its last line, as after a crash."""
         self._flush()
         if torn:
             lost = len(self.last) // 3 + 1

@@ -23,8 +23,8 @@ _T = TypeVar("_T")
 def usage_windows(charges: Iterable[Charge], *, now: datetime, hours: float = WINDOW_HOURS) -> list[UsageWindow]:
     """Return the windows of charges and the gaps between them, oldest first. Charges without a time are left out.
 
-    A window begins with the UTC hour of its first charge. A charge more than `hours` after that, or more than `hours`
-    after the previous charge, begins another window. In the second case there is a gap between them.
+    A window begins with the UTC hour of its first charge. A charge more than `hours` after that begins another window.
+    If it is more than `hours` after the previous charge, too, there is a gap between them.
     """
     length = timedelta(hours=hours)
     timed = [(when, charge) for charge in charges if (when := charge.timestamp) is not None]
@@ -82,15 +82,14 @@ def window_limit(
 def split_into_windows(timed: Iterable[tuple[datetime, _T]], length: timedelta) -> Iterator[list[tuple[datetime, _T]]]:
     """Split timed items, oldest first, into windows."""
     window: list[tuple[datetime, _T]] = []
-    begins = last = datetime.min.replace(tzinfo=UTC)
+    begins = datetime.min.replace(tzinfo=UTC)
     for when, charge in timed:
-        if window and (when - begins > length or when - last > length):
+        if window and when - begins > length:
             yield window
             window = []
         if not window:
             begins = _start_of_hour(when)
         window.append((when, charge))
-        last = when
     if window:
         yield window
 
