@@ -117,11 +117,13 @@ def test_no_module_executes_data() -> None:
     """No module unpickles, evaluates, compiles, loads YAML or starts a program.
 
     Exceptions are the user's pager and browser, the Chromium that prints, git, the Python that runs an agent's SELECT
-    and can be killed, and the forks of `parallel`, which are this process and return their results pickled.
+    and can be killed, and processes of our own that exchange pickled functions and results over pipes: the forks of
+    `parallel`, and the process in which the page prepares a file.
     """
     allowed = {
         "output.py": {"subprocess"},
         "parallel.py": {"pickle", "os.fork"},
+        "background_process.py": {"pickle", "subprocess"},
         "serve.py": {"webbrowser"},
         "formats.py": {"subprocess"},
         "git.py": {"subprocess"},

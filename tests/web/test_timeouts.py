@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from threadline.web import server as web_server
+from threadline.web import timeouts
 
 _MAX_SECONDS = 60
 _REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
@@ -24,9 +24,9 @@ async def _app(_scope: Any, _receive: Any, send: Any) -> None:
 
 async def _answers(*sent: bytes) -> list[bytes]:
     """The answer to each text that is sent, empty if the connection is closed."""
-    settings = uvicorn.Config(_app, log_level="error", lifespan="off", http=web_server.HeaderTimeout)
+    settings = uvicorn.Config(_app, log_level="error", lifespan="off", http=timeouts.HeaderTimeout)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: web_server.HeaderTimeout(settings, ServerState(), {}), "127.0.0.1")
+    server = await loop.create_server(lambda: timeouts.HeaderTimeout(settings, ServerState(), {}), "127.0.0.1")
     port = server.sockets[0].getsockname()[1]
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(server.close)
@@ -42,7 +42,7 @@ async def _answers(*sent: bytes) -> list[bytes]:
 
 @pytest.fixture(autouse=True)
 def _short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_server, "HEADER_SECONDS", 0.1)
+    monkeypatch.setattr(timeouts, "HEADER_SECONDS", 0.1)
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: he"])

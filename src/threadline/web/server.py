@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import errno
 import re
@@ -12,23 +11,21 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import uvicorn
 from msgspec import Struct
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from threadline.errors import BadQuery, Unreadable
 from threadline.web.access import IDLE_SECONDS, Access
 from threadline.web.app import App
+from threadline.web.timeouts import SHUTDOWN_SECONDS, HeaderTimeout
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from threadline.web.archive_pool import ArchivePool
 
-HEADER_SECONDS = 10.0
-"""How long the head of a request may take. A browser on this machine sends it at once."""
 RANDOM_ADDRESS = "address"
 """As a host name, it means a random address of this machine."""
 _LOOPBACK = ("127.0.0.1", "::1")
@@ -116,7 +113,7 @@ def serve_app(
             http=HeaderTimeout,
             ws="none",
             lifespan="on",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             h11_max_incomplete_event_size=32 * 1024,
         )
         _Server(settings, on_exit, lambda: ready(access, address, bound_port)).run(sockets=listeners)
@@ -228,45 +225,3 @@ def _describe_failure(address: str, port: int, error: OSError) -> str:
     if address not in _LOOPBACK and error.errno in _NO_SUCH_ADDRESS:  # macOS has only 127.0.0.1
         advice = f"Add the address first (sudo ifconfig lo0 alias {address}), or omit --host-name."
     return f"Cannot listen on {address} port {port}: {error.strerror or error}. {advice}"
-
-
-class HeaderTimeout(H11Protocol):
-    """Closes a connection on which no request, or only a part of one, has arrived in time."""
-
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer."""
-        super().connection_made(transport)
-        self._start()
-
-    def data_received(self, data: bytes) -> None:
-        """Receive data. The timer of an incomplete request runs from its first byte, not from its last."""
-        super().data_received(data)
-        if self._has_request:
-            self._stop()
-        elif self._timer is None:
-            self._start()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
-        self._stop()
-        super().connection_lost(exc)
-
-    @property
-    def _has_request(self) -> bool:
-        cycle: Any = self.cycle
-        return cycle is not None and not cycle.response_complete
-
-    def _start(self) -> None:
-        self._timer = self.loop.call_later(HEADER_SECONDS, self._time_out)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _time_out(self) -> None:
-        self._timer = None
-        if not self._has_request and not self.transport.is_closing():
-            self.transport.close()
