@@ -10,8 +10,8 @@ from tests.transcripts import SESSION
 
 from threadline.export import redacted_copies
 from threadline.export.leak_check import find_leftovers
-from threadline.export.redacted_copies import RedactedCopies
-from threadline.redact import Settings
+from threadline.export.redacted_copies import LineRedactor, RedactedCopies
+from threadline.redact import SessionRedactor, Settings
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
 _LIMIT = 2000
@@ -50,3 +50,23 @@ def test_check_skips_only_stripped_media(tmp_path: Path) -> None:
     for export_format in ("json", "jsonl"):
         assert find_leftovers(copies.redactor, export_format, json.dumps(plain), "x")
         assert not find_leftovers(copies.redactor, export_format, json.dumps(media), "x")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"source":{"type":"base64","data":"IMAGE"}}',
+        '{"source" : {"type" : "base64", "data" : "IMAGE"}}',
+        '{"source":{"media_type":"image/png","\\u0064ata":"IMAGE"}}',
+        '{"source":{"media_type":"image/png","base64":"IMAGE"}}',
+        '{"source":{"media_type":"image/png","b\\u0061se64":"IMAGE"}}',
+        "[" * 310 + '{"deep":"IMAGE"}' + "]" * 310,
+    ],
+)
+def test_media_are_removed_from_lines_however_their_fields_are_written(line: str) -> None:
+    """Lines that visibly contain no media are not searched for them. An escape or a blank hides none."""
+    image = "iVBORw0KGgo" * 40
+    redactor = LineRedactor(SessionRedactor(), images=False)
+    raw = line.replace("IMAGE", image).encode()
+    redactor.learn([raw], lambda _done: None)
+    assert image.encode() not in b"".join(redactor.redact([raw], "x"))

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+import pytest
 from tests.redact.planted import cases, github, letters
 
-from threadline.redact import SessionRedactor
+from threadline.redact import SessionRedactor, Settings
 from threadline.redact.views import complete_views
 
 _RANDOM = Random(17)  # noqa: S311 - made-up secrets
@@ -90,3 +91,58 @@ def test_lines_that_are_not_json_do_not_pile_up() -> None:
 
     next(SessionRedactor().redact_all(lines()))
     assert len(taken) < 1000
+
+
+def test_a_known_secret_is_removed_from_records_that_were_searched_without_finding_anything() -> None:
+    """A record whose texts tell no secret may still contain one that another record tells, plain or encoded."""
+    records = [
+        {"type": "user", "cwd": "/work", "message": {"content": f"see {VALUE} there"}},
+        {"type": "user", "cwd": "/work", "message": {"content": [{"type": "text", "text": f"see {escape(VALUE)}"}]}},
+        {"type": "user", "cwd": "/work", "other": {f"{VALUE}": 1}},
+        {"type": "user", "cwd": "/work", "uuid": "0", "sessionId": "Ann-Example"},
+        message(f"DB_PASSWORD={VALUE}"),
+    ]
+    text = redacted(records)
+    assert VALUE not in text
+    assert escape(VALUE) not in json.dumps(json.loads(text), ensure_ascii=False).replace("\\\\", "\\")
+
+
+def test_a_word_of_the_settings_is_removed_from_ids() -> None:
+    """An id is in no text of a record, but is searched for the user's own words."""
+    session = "5e550000-0000-4000-8000-00000badcafe"
+    redactor = SessionRedactor(Settings(words=("BadCafe",)))
+    record = {"type": "user", "sessionId": session, "message": {"content": "plain words"}}
+    redactor.learn_all([record])
+    assert redactor.redact(record)["sessionId"] == session.replace("badcafe", "<word-1>")
+
+
+def test_records_with_something_only_in_their_own_fields_are_not_redacted_text_by_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nearly every record contains the path of a home in `cwd`. Its other texts are left as they are."""
+    records = [
+        {"type": "user", "cwd": "/home/ann/app", "message": {"content": [{"type": "text", "text": f"words {at}"}]}}
+        for at in range(20)
+    ]
+    expected = [{**record, "cwd": "<home>/app"} for record in records]
+    redactor = SessionRedactor()
+    redactor.learn_all(records)
+    monkeypatch.setattr(redactor.redactor, "redact_record", None)
+    assert [record for record, _is_safe in redactor.redact_all((record, "") for record in records)] == expected
+    assert [(finding.kind, finding.placeholder) for finding in redactor.findings] == [("home", "<home>")]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"type": "user", "message": {"content": {"pin": 482913}}},
+        {"type": "user", "message": {"content": {"name": "db_password", "value": 48291357}}},
+        {"type": "user", "message": {"content": ({"password": VALUE},)}},
+    ],
+)
+def test_unusual_records_are_redacted_text_by_text(record: dict[str, Any]) -> None:
+    """A number that is a password, and values that are not JSON, are not left as they are."""
+    redactor = SessionRedactor()
+    redactor.learn_all([record])
+    left = json.dumps(redactor.redact(record))
+    assert not any(value in left for value in (VALUE, "482913", "48291357"))

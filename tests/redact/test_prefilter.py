@@ -113,6 +113,41 @@ def test_gates_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     assert with_gates == without
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("/home/annika/app", "home"),
+        ("C:\\Users\\annika\\app", "home"),
+        ("-Users-annika-app", "user"),
+        ("ann%40corp.io", "email"),
+        ("10.20.30.40", "ip"),
+        ("bx7.internal", "host"),
+        ("fe80::1c2d:3e4f:5a6b", "ip"),
+        ("2a01:4f8:c0c:1234::1", "ip"),
+        ("SUDO_USER=annika", "user"),
+        ("GIT_AUTHOR_NAME=annika", "user"),
+        ("HOSTNAME=bx7", "host"),
+        ("COMPUTERNAME=bx7", "host"),
+        ("uid=1000(annika)", "user"),
+        ("annika:x:1000:1000:", "user"),
+        ("sudo -u annika", "user"),
+        ("useradd -m annika", "user"),
+        ("drwxr-xr-x  2 annika staff", "user"),
+        ("Static hostname: bx7", "host"),
+        ("Log in as annika / QuietHorse77", "password"),
+        ("senha: Cavalo77Quieto", "password"),
+    ],
+)
+def test_gates_open_for_everything_that_has_one(text: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With RE2, everything of people and machines is found as without it, alone and in a text."""
+    pytest.importorskip("re2")
+    texts = (text, f"words ({text}) words", f"words\n{text}\nwords", f'"{text}"')
+    with_gates = [find_spans(part) for part in texts]
+    monkeypatch.setattr(prefilter, "_gate_matcher", lambda: None)
+    assert with_gates == [find_spans(part) for part in texts]
+    assert kind in {span.kind for span in with_gates[2]}
+
+
 def test_all_gates_are_open_if_re2_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """If RE2 runs out of memory, it reports no match at all, not even of the pattern that always matches."""
     monkeypatch.setattr(prefilter, "_gate_matcher", lambda: lambda _view: None)

@@ -312,9 +312,8 @@ _ASANA_GATE = gate(rb"(?i)asana")
 def find_short_credentials(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find credentials that are shorter than a run, by the name of their service."""
     for word, pattern in _SHORT_SERVICES:
-        for match in (
-            pattern.finditer(lower) if (_ASANA_GATE in marks.gates if word is None else word in marks.words) else ()
-        ):
+        is_present = _ASANA_GATE in marks.gates if word is None else word in marks.words
+        for match in pattern.finditer(lower) if is_present else ():
             value = _SHORT_VALUE.match(view, match.end())
             name = lower[max(0, match.start() - 6) : match.end()]
             for service_pattern, kind in classify_name(name[::-1])[0] if value else ():

@@ -548,7 +548,10 @@ class SessionRedactor:
                 self._plain_records.add(hash(texts.text))
 
     def redact(self, record: Any, place: str = "") -> Any:
-        """A redacted copy of a record that was learned. A text stands for a line that is not JSON."""
+        """A redacted copy of a record that was learned. A text stands for a line that is not JSON.
+
+        The copy may share parts in which nothing is replaced with the record.
+        """
         return next(self.redact_all([(record, place)]))[0]
 
     def redact_all(self, records: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, bool]]:

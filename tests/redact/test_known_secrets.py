@@ -1,0 +1,75 @@
+"""Known secrets and words are found wherever they are, however many there are and however long the text is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.profiles import scale_examples
+from tests.redact.credentials import seeded
+
+from threadline.redact import Redactor
+from threadline.redact.known_secrets import KnownSecrets
+
+VALUE = "q7" + "".join(seeded(5).choices("abcdefghijkmnpqrstuvwxyz23456789", k=20))
+
+
+def test_many_secrets_are_found_as_the_longest_of_them() -> None:
+    """With so many forms that one pattern of their beginnings is used, each place has the longest form that fits."""
+    for seed in range(scale_examples(20)):
+        random = seeded(seed)
+        values = ["".join(random.choices("aB1-_/x", k=random.randrange(4, 60))) for _ in range(8)]
+        values += [value[: random.randrange(4, 40)] + random.choice(("", "zz")) for value in values]
+        known = KnownSecrets()
+        for value in values:
+            known.add(value)
+        text = " ".join(random.choice(values)[: random.randrange(4, 80)] + random.choice("- \n") for _ in range(80))
+        pattern = re.compile("|".join(sorted(map(re.escape, known._secrets), key=len, reverse=True)))
+        expected, at = [], 0
+        while match := pattern.search(text, at):
+            is_counted = known._is_occurrence(text, match.start(), match[0])
+            expected += [match.span()] if is_counted else []
+            at = match.end() if is_counted else match.start() + 1
+        assert [(start, end) for start, end, _secret in known.secrets_in(text)] == expected, seed
+
+
+@pytest.mark.parametrize("before", [0, 1, 500, 511, 512, 513, 1023, 1024, 5000])
+@pytest.mark.parametrize("filler", ["-", "a", "é", "- \n"])
+def test_a_secret_with_signs_between_its_letters_is_located(before: int, filler: str) -> None:
+    """The position of a broken secret is exact after any number of letters and signs."""
+    known = KnownSecrets()
+    known.add(VALUE)
+    text = (filler * before)[:before] + "." + "-".join(VALUE) + "." + filler * 600
+    ((start, end, secret),) = known.broken_secrets_in(text)
+    assert (text[start:end], secret) == ("-".join(VALUE), VALUE)
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "found"),
+    [
+        ("Kim", "KIM, kim and Kimono", ["KIM", "kim"]),
+        ("Kim", "KIM und Käse", ["KIM"]),
+        ("Kim", "\u212aim und Käse", ["\u212aim"]),  # the sign of Kelvin is a `k` in lower case
+        ("Kim", "KIM \u0130", ["KIM"]),  # which becomes two characters in lower case
+        ("Ünal", "ÜNAL und ünal", ["ÜNAL", "ünal"]),
+        ("a?b", "A?B and aéb", ["A?B"]),
+    ],
+)
+def test_words_are_found_in_any_case(word: str, text: str, found: list[str]) -> None:
+    """Words are found in any case, also in texts and with letters that are not ASCII."""
+    known = KnownSecrets()
+    known.add_word(word, "user", whole_word=True)
+    assert [text[start:end] for start, end, _word, _kind in known.words_in(text)] == found
+
+
+def test_a_long_text_is_searched_again_only_near_replacements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second search of a whole long text is needed only if something is left near a replacement."""
+    words = "some plain words of a text\n" * 20_000
+    searched: list[int] = []
+    find = Redactor.find_spans
+    monkeypatch.setattr(
+        Redactor, "find_spans", lambda self, text, views=None: searched.append(len(text)) or find(self, text, views)
+    )
+    text = f"{words}DB_PASSWORD={VALUE}\n{words}"
+    assert Redactor().redact(text) == text.replace(VALUE, "<secret-1>")
+    assert [size > len(words) for size in searched] == [True, False]
