@@ -142,6 +142,14 @@ def is_within(when: datetime | None, since: datetime | None, until: datetime | N
     return when is not None and (since is None or when >= since) and (until is None or when <= until)
 
 
+def moment_from_mtime(mtime_ns: int) -> datetime | None:
+    """Return a file's mtime as a moment; None for an impossible one, which file systems may report."""
+    try:
+        return datetime.fromtimestamp(mtime_ns / 1e9, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
 def timestamp_from_mtime(mtime_ns: int) -> str:
     """Return a file's mtime as a timestamp, for rows without one. File systems may report impossible times."""
     moment = parse_timestamp(mtime_ns // 1_000_000)

@@ -125,7 +125,7 @@ def _variant_of_system(entry: Any) -> str:
 
 
 # Of these kinds, not all entries have the same fields.
-_VARIANTS: dict[str, Callable[[Any], str]] = {"user": _variant_of_user, "system": _variant_of_system}
+_VARIANTS: dict[object, Callable[[Any], str]] = {"user": _variant_of_user, "system": _variant_of_system}
 
 
 def find_suspects(entries: Iterable[Any]) -> Iterator[Any]:
