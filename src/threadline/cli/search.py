@@ -321,7 +321,7 @@ def _context_line(entry: Any, margin: Span, room: int) -> Spans:
 def _highlighted_snippet(archive: Archive, hit: Hit) -> Iterator[Span]:
     """The snippet with its matches emphasised; if it only repeats the title, the first prompt instead."""
     if hit.title is not None and plain(hit.snippet).split() == plain(hit.title).split():
-        first = archive.session_facts(hit.session).typed if hit.session is not None else None
+        first = archive.session_facts(hit.session).first_prompt if hit.session is not None else None
         prompt = one_line(first or "", SNIPPET_LENGTH)
         yield Span(prompt if prompt.split() != plain(hit.title).split() else "")
         return

@@ -35,6 +35,7 @@ from threadline.find import (
 from threadline.index.store import (
     KNOWN_COLUMNS,
     damaged_error,
+    decode_path,
     encode_path,
     open_read_only,
     read_generation,
@@ -745,13 +746,13 @@ class IndexedTranscripts:
     def statuses(self) -> dict[str, StatKey]:
         """The file status of each transcript by path."""
         rows = self._connection.execute("SELECT path, mtime_ns, size, inode, device, ctime_ns, racy FROM transcripts")
-        return {_decode(row[0]): row[1:] for row in rows}
+        return {decode_path(row[0]): row[1:] for row in rows}
 
     def fingerprint(self, path: str) -> TranscriptFingerprint:
         """The fingerprint of a transcript."""
         select = f"SELECT {KNOWN_COLUMNS} FROM transcripts WHERE path = ?"  # noqa: S608 - our own names
         stored, *columns = self._connection.execute(select, (encode_path(path),)).fetchone()
-        return TranscriptFingerprint(os.fsdecode(stored), *columns)
+        return TranscriptFingerprint(decode_path(stored), *columns)
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, str]:
@@ -878,13 +879,13 @@ def problems_by_home(problems: Sequence[Problem], homes: Sequence[Home]) -> list
     ]
 
 
-def _transcripts(rows: list[tuple[object, ...]], homes: dict[str, Home]) -> Iterator[Transcript]:
+def _transcripts(rows: list[tuple[Any, ...]], homes: dict[str, Home]) -> Iterator[Transcript]:
     directories: dict[str, Path] = {}
     for top, folder, path, kind, session, agent, size, mtime_ns in rows:
-        home = homes.get(_decode(top))
+        home = homes.get(decode_path(top))
         if home is None:
             continue
-        text = _decode(path)
+        text = decode_path(path)
         directory, _, name = text.rpartition(os.sep)
         if directory not in directories:
             directories[directory] = Path(directory + os.sep)
@@ -892,19 +893,15 @@ def _transcripts(rows: list[tuple[object, ...]], homes: dict[str, Home]) -> Iter
         yield Transcript(
             directories[directory] / name,
             home,
-            _decode(folder),
+            decode_path(folder),
             transcript_kind,
-            int(size),  # type: ignore[call-overload]
-            int(mtime_ns),  # type: ignore[call-overload]
+            size,
+            mtime_ns,
             SessionId(str(session)) if session is not None else None,
             AgentId(str(agent)) if agent is not None else None,
             _workflow_run(text, home) if transcript_kind in _KINDS_WITH_RUN else None,
             directories[directory] / f"{name[: -len(TRANSCRIPT_SUFFIX)]}{_META_SUFFIX}" if agent is not None else None,
         )
-
-
-def _decode(stored: Any) -> str:
-    return stored if stored.__class__ is str else os.fsdecode(stored)
 
 
 def _workflow_run(path: str, home: Home) -> str | None:

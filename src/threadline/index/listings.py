@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -15,12 +14,13 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
+from threadline.index.store import decode_path
 from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
 from threadline.model.names import names_tool
 from threadline.model.places import AgentId, CallId, Place, SessionId, match_ids
 from threadline.model.tables import Columns, Listing, Record
 from threadline.model.text import is_path_or_end
-from threadline.model.times import parse_timestamp
+from threadline.model.times import is_within, parse_timestamp
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
 
@@ -196,7 +196,7 @@ def list_commands_between(
     projects = [
         str(number)
         for number, path in connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
-        if is_near(os.fsdecode(path))
+        if is_near(decode_path(path))
     ]
     among = f"t.project_id IN ({', '.join(projects)})"
     (first,) = connection.execute(
@@ -222,7 +222,7 @@ def _tools_condition(connection: sqlite3.Connection, is_selected: Callable[[str]
 
 def _listed_call(row: _CallRow) -> ListedCall:
     _, _, _, call, tool, outcome, began, ended, code, session, agent, started, project, path, *places, result_path = row
-    transcript = os.fsdecode(path)
+    transcript = decode_path(path)
     return ListedCall(
         id=CallId(call),
         tool=tool,
@@ -233,9 +233,9 @@ def _listed_call(row: _CallRow) -> ListedCall:
         session=SessionId(session) if session is not None else None,
         agent=AgentId(agent) if agent is not None else None,
         started_agent=AgentId(started) if started is not None else None,
-        project=os.fsdecode(project),
+        project=decode_path(project),
         place=Place(transcript, *places[:3]),
-        result_place=Place(os.fsdecode(result_path or path), *places[3:]) if places[3] is not None else None,
+        result_place=Place(decode_path(result_path or path), *places[3:]) if places[3] is not None else None,
     )
 
 
@@ -315,7 +315,7 @@ def _load_files(connection: sqlite3.Connection, keys: list[_FileKey], conditions
             files[number, session] = ListedFile(
                 path=path,
                 session=SessionId(session) if session is not None else None,
-                project=os.fsdecode(project),
+                project=decode_path(project),
                 reads=reads,
                 writes=writes,
                 first=parse_timestamp(first),
@@ -371,7 +371,7 @@ def list_agents(connection: sqlite3.Connection, selection: CallFilter, types: Se
 def _listed_agent(row: tuple[Any, ...]) -> ListedAgent:
     agent, session, type_, call, model, entries, first, last, project, transcript, side = row
     times = (parse_timestamp(first), parse_timestamp(last))
-    paths = (os.fsdecode(project), os.fsdecode(transcript))
+    paths = (decode_path(project), decode_path(transcript))
     return ListedAgent(agent, session, type_, call, model, entries, *times, *paths, side)
 
 
@@ -420,9 +420,9 @@ def list_edits(connection: sqlite3.Connection, selection: CallFilter, path: str)
             tool=tool,
             timestamp=parse_timestamp(time),
             session=SessionId(session) if session is not None else None,
-            project=os.fsdecode(project),
-            place=Place(os.fsdecode(transcript), line),
-            transcript=os.fsdecode(own if kind == "main" else _main_transcript(connection, session, *ids) or own),
+            project=decode_path(project),
+            place=Place(decode_path(transcript), line),
+            transcript=decode_path(own if kind == "main" else _main_transcript(connection, session, *ids) or own),
         )
         for full_path, call, tool, time, session, project, transcript, line, kind, own, *ids in rows
     )
@@ -470,7 +470,7 @@ def list_touches(connection: sqlite3.Connection, path: str, limit: int) -> list[
     """The last times a file was read or written, newest first."""
     return [
         FileTouch(
-            how, parse_timestamp(time), call, session, agent, os.fsdecode(project), Place(os.fsdecode(transcript), line)
+            how, parse_timestamp(time), call, session, agent, decode_path(project), Place(decode_path(transcript), line)
         )
         for how, time, call, session, agent, project, transcript, line in connection.execute(
             _SELECT_TOUCHES, (path, limit)
@@ -501,12 +501,9 @@ class CallFilter(Struct, frozen=True):
         return [f"{column} {operator} {int(time.timestamp())}" for operator, time in times if time is not None]
 
     def has_time(self, time: datetime | None) -> bool:
-        """Whether a time is in the range. None is in no range."""
-        if self.since is None and self.until is None:
-            return True
-        if time is None:
-            return False
-        return (self.since is None or time >= self.since) and (self.until is None or time <= self.until)
+        """Whether a time is in the range. None is in none, but passes if there is no range."""
+        is_unlimited = self.since is None and self.until is None
+        return is_unlimited or is_within(time, self.since, self.until)
 
 
 # Up to so many lines, reading all calls of the transcripts is faster than searching all calls in order of time.
@@ -542,4 +539,4 @@ def select_transcripts(connection: sqlite3.Connection, session: str | None, proj
 
 def _matching_projects(connection: sqlite3.Connection, text: str) -> set[int]:
     names = connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
-    return {number for number, name in names if text.casefold() in os.fsdecode(name).casefold()}
+    return {number for number, name in names if text.casefold() in decode_path(name).casefold()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from msgspec.structs import astuple
 from threadline.find import SessionOwners, detect_changes, folder_matches, look, make_fingerprint
 from threadline.index.index import IndexedTranscripts, indexed_homes
 from threadline.index.rows.state import TranscriptRows, has_cwd
-from threadline.index.store import KNOWN_COLUMNS, encode_path, storable_text
+from threadline.index.store import KNOWN_COLUMNS, decode_path, encode_path, storable_text
 from threadline.model.homes import (
     ChangeKind,
     Found,
@@ -42,7 +41,7 @@ def transcripts_of_uncertain_projects(connection: sqlite3.Connection) -> set[int
     projects = {
         number
         for number, _home, folder, path, source in connection.execute(_SELECT_PROJECTS)
-        if source != str(PathSource.CWD) or not folder_matches(os.fsdecode(folder), os.fsdecode(path))
+        if source != str(PathSource.CWD) or not folder_matches(decode_path(folder), decode_path(path))
     }
     rows = connection.execute(_SELECT_PROJECT_IDS) if projects else ()
     return {number for number, project in rows if project in projects}
@@ -66,7 +65,7 @@ def update_project_paths(connection: sqlite3.Connection, homes: Sequence[Home]) 
     content = indexed_homes(connection, homes)
     projects = {(str(found.home.path), project.folder): project for found in content for project in found.projects}
     for number, home, folder, path, source in connection.execute(_SELECT_PROJECTS).fetchall():
-        project = projects.get((os.fsdecode(home), os.fsdecode(folder)))
+        project = projects.get((decode_path(home), decode_path(folder)))
         if project is not None and (project.path, str(project.path_source)) != (path, source):
             new_path = encode_path(project.path) if project.path is not None else None
             connection.execute(_UPDATE_PROJECT, (new_path, str(project.path_source), number))
@@ -159,20 +158,21 @@ class RefreshPlan(Struct, frozen=True):
     """What a refresh has to do.
 
     `steps` are the transcripts to read, `gone` those whose rows are deleted, `touched` those with a new status but the
-    same lines, and `moved` those with a new path.
+    same lines, and `moved` those with a new path. `uncertain` are those in projects whose real path is uncertain.
     """
 
     steps: list[ReadStep]
     gone: list[int]
     touched: list[tuple[int, TranscriptFingerprint]]
     moved: list[tuple[int, Transcript]]
-    unsure: set[int] = set()
+    uncertain: set[int] = set()
 
     @property
     def may_change_project_paths(self) -> bool:
-        """Whether a project's true path may change: it is taken from transcripts, mostly from their first lines."""
+        """Whether a project's real path may change: it is taken from transcripts, mostly from their first lines."""
         new = any(
-            step.before is None or step.transcript_id in self.unsure or not has_cwd(step.state) for step in self.steps
+            step.before is None or step.transcript_id in self.uncertain or not has_cwd(step.state)
+            for step in self.steps
         )
         return new or bool(self.gone or self.moved)
 
@@ -192,11 +192,20 @@ def make_plan(
     rows = {path: _load_row(connection, path) for path in paths}
     places = PlaceIds(connection)
     touched = [(rows[fingerprint.path].number, fingerprint) for fingerprint in changes.touched]
-    unsure = transcripts_of_uncertain_projects(connection) if changes.changed else set[int]()
-    plan = RefreshPlan([], [], touched, [], unsure)
+    uncertain = transcripts_of_uncertain_projects(connection) if changes.changed else set[int]()
+    plan = RefreshPlan([], [], touched, [], uncertain)
+    waiting = _waiting_calls(connection)
     for change in changes.changed:
-        _add_change(plan, change, rows, places)
+        _add_change(plan, change, rows, places, waiting)
     return plan
+
+
+def _waiting_calls(connection: sqlite3.Connection) -> dict[int, tuple[str, ...]]:
+    """The calls for web searches whose results are not written yet, by the number of their transcript."""
+    waiting: dict[int, tuple[str, ...]] = {}
+    for number, call in connection.execute("SELECT transcript_id, call FROM waiting"):
+        waiting[number] = (*waiting.get(number, ()), call)
+    return waiting
 
 
 def _load_row(connection: sqlite3.Connection, path: str) -> _TranscriptRow:
@@ -215,7 +224,13 @@ class _TranscriptRow(NamedTuple):
     is_open: bool = False
 
 
-def _add_change(plan: RefreshPlan, change: TranscriptChange, rows: dict[str, _TranscriptRow], places: PlaceIds) -> None:
+def _add_change(
+    plan: RefreshPlan,
+    change: TranscriptChange,
+    rows: dict[str, _TranscriptRow],
+    places: PlaceIds,
+    waiting: dict[int, tuple[str, ...]],
+) -> None:
     before, transcript, stat = change.before, change.transcript, change.stat
     row = rows[before.path] if before is not None else _TranscriptRow(0, 0, (None, None))
     if change.kind is ChangeKind.VANISHED:
@@ -232,7 +247,6 @@ def _add_change(plan: RefreshPlan, change: TranscriptChange, rows: dict[str, _Tr
     else:
         if change.kind is ChangeKind.MOVED:
             plan.moved.append((row.number, transcript))
-        calls = tuple(places.waiting.get(row.number, ()))
         plan.steps.append(
             ReadStep(
                 transcript,
@@ -241,7 +255,7 @@ def _add_change(plan: RefreshPlan, change: TranscriptChange, rows: dict[str, _Tr
                 change.read_from,
                 row.lines + 1,
                 before,
-                waiting=calls,
+                waiting=waiting.get(row.number, ()),
                 state=row.state,
                 is_open=row.is_open,
             )
@@ -257,15 +271,12 @@ class PlaceIds:
     def __init__(self, connection: sqlite3.Connection, found: Iterable[Found] = ()) -> None:
         self._connection = connection
         self._homes = {
-            os.fsdecode(path): number for path, number in connection.execute("SELECT path, home_id FROM homes")
+            decode_path(path): number for path, number in connection.execute("SELECT path, home_id FROM homes")
         }
         self._projects: dict[tuple[int, str], int] = {
-            (home, os.fsdecode(folder)): number
+            (home, decode_path(folder)): number
             for home, folder, number in connection.execute("SELECT home_id, folder, project_id FROM projects")
         }
-        self.waiting: dict[int, list[str]] = {}
-        for number, call in connection.execute("SELECT transcript_id, call FROM waiting"):
-            self.waiting.setdefault(number, []).append(call)
         self._projects_by_folder = {home.home: _projects_by_folder(home) for home in found}
 
     def new(self, transcript: Transcript, path: str) -> int:

@@ -20,7 +20,15 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from threadline.index.store import FIELDS, TYPED_SQL, WORKING_AGENT_SQL, decode_path, encode_path, storable_text
+from threadline.index.store import (
+    FIELDS,
+    TYPED_SQL,
+    UUID_PATTERN_SQL,
+    WORKING_AGENT_SQL,
+    decode_path,
+    encode_path,
+    storable_text,
+)
 from threadline.model.ledger import EXACT
 from threadline.model.names import current_tool_name
 from threadline.model.places import SessionId
@@ -28,7 +36,7 @@ from threadline.model.tables import Listing
 from threadline.model.times import parse_timestamp
 from threadline.model.titles import KnownLinks, SummaryRef
 
-# ruff: noqa: S608 - statements are built from our own names
+# ruff: noqa: S608 - statements are built from our own names and numbers
 
 _BATCH = 500
 _SELECT_TITLES = """
@@ -60,7 +68,7 @@ class SessionFacts(Struct, frozen=True):
     """When a session was last written to, and its first prompt; None if unknown."""
 
     last: datetime | None
-    typed: str | None
+    first_prompt: str | None
 
 
 def find_session_facts(connection: sqlite3.Connection, session: str) -> SessionFacts:
@@ -71,9 +79,8 @@ def find_session_facts(connection: sqlite3.Connection, session: str) -> SessionF
 
 
 # A UUID is the same session in every transcript; any other name is a session of its own in each project.
-_UUID_SQL = "'________-____-____-____-____________'"
-_COUNT_ALL_SESSIONS = f"""SELECT COUNT(DISTINCT CASE WHEN session LIKE {_UUID_SQL} THEN session ELSE transcript_id END)
-    FROM session_rows"""
+_COUNT_ALL_SESSIONS = f"""SELECT COUNT(DISTINCT CASE WHEN session LIKE {UUID_PATTERN_SQL} THEN session
+        ELSE transcript_id END) FROM session_rows"""
 _COUNT_SESSIONS = f"{_COUNT_ALL_SESSIONS} WHERE last >= ?"
 _COUNT_PROMPTS = f"""SELECT COUNT(*) FROM session_rows s
     CROSS JOIN prompt_rows p ON p.transcript_id = s.transcript_id
@@ -361,8 +368,6 @@ def time_range(connection: sqlite3.Connection) -> tuple[datetime | None, datetim
     return parse_timestamp(first), parse_timestamp(last)
 
 
-# ruff: noqa: S608 - statements are built from our own names and numbers
-
 _ENTRIES_BATCH = 900
 _CONVERSATION = "e.kind IN ('user', 'assistant')"
 _ZONE_MARGIN = timedelta(days=1)
@@ -564,8 +569,6 @@ def _to_row(values: tuple[Any, ...]) -> EntryRow:
         return row
     return row._replace(transcript=os.fsdecode(row.transcript), project=os.fsdecode(row.project))
 
-
-# ruff: noqa: S608 - statements are built from our own names and numbers
 
 _NO_FILTER = EntryFilter()
 _JOIN_ENTRIES = f"CROSS JOIN entries e ON e.entry_id = text.rowid {ENTRY_JOINS}"

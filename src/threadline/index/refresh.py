@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import count, repeat
 from pathlib import Path
 from time import monotonic
@@ -54,6 +53,7 @@ from threadline.index.store import (
 )
 from threadline.index.vocabulary import VocabularyWriter
 from threadline.model.homes import Home, Homes, Transcript
+from threadline.model.times import moment_from_mtime
 from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
 
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
@@ -385,7 +385,5 @@ def last_timestamp(path: str, size: int, mtime_ns: int) -> str:
     if at >= 0:
         start = at + len(_TIMESTAMP_KEY) - 1
         return end[start : start + _TIMESTAMP_LENGTH].decode(errors="replace")
-    try:
-        return datetime.fromtimestamp(mtime_ns / 1e9, UTC).isoformat()[:_TIMESTAMP_LENGTH]
-    except (OverflowError, ValueError, OSError):
-        return ""
+    moment = moment_from_mtime(mtime_ns)
+    return moment.isoformat()[:_TIMESTAMP_LENGTH] if moment is not None else ""

@@ -15,6 +15,7 @@ from threadline.index.store import (
     SIDE_SQL,
     STEP_ORDER_SQL,
     TYPED_SQL,
+    UUID_PATTERN_SQL,
     VERSION,
     WORKING_AGENT_SQL,
 )
@@ -129,8 +130,8 @@ ENTRIES = TableGroup(
 
 # Whether a transcript `o` belongs to the session of a main transcript `t` of the same name, as `find.SessionOwners`
 # decides: it is in the same folder, or in one that has no such session, and this is the first one in the home.
-_BELONGS_SQL = """(o.transcript_id = t.transcript_id OR (o.kind <> 'main' AND (o.folder_id = t.folder_id
-                OR (t.session LIKE '________-____-____-____-____________'
+_BELONGS_SQL = f"""(o.transcript_id = t.transcript_id OR (o.kind <> 'main' AND (o.folder_id = t.folder_id
+                OR (t.session LIKE {UUID_PATTERN_SQL}
                     AND NOT EXISTS(SELECT 1 FROM transcripts m WHERE m.session = t.session AND m.kind = 'main'
                         AND m.home_id = t.home_id AND (m.folder_id = o.folder_id OR m.path < t.path))))))"""
 

@@ -432,6 +432,9 @@ VERSION = 31
 FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "result", "injected")
 """What full text has of an entry, each with a weight of its own."""
 
+UUID_PATTERN_SQL = "'________-____-____-____-____________'"
+"""What an id that is a UUID is LIKE."""
+
 # Whether a row of prompt_rows was typed: its kind is not one of `model.session.UNTYPED_ACTS`.
 TYPED_SQL = "{0}.kind NOT IN ('interrupt', 'plan')"
 
@@ -515,6 +518,8 @@ def name_ids(connection: sqlite3.Connection, table: str, column: str, names: Ite
 
 def decode_path(stored: str | bytes | None) -> str:
     """A path as it is on disk, from the form the index stores."""
+    if stored.__class__ is str:  # as nearly always
+        return intern(stored)
     return intern(os.fsdecode(stored)) if stored is not None else ""
 
 

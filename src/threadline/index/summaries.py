@@ -13,7 +13,6 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import takewhile
@@ -30,7 +29,7 @@ from threadline.home_files import opened_in_home
 from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
 from threadline.model.homes import Homes, SideAgentKind, Transcript
 from threadline.model.places import is_uuid
-from threadline.model.times import parse_timestamp, sortable_time
+from threadline.model.times import moment_from_mtime, parse_timestamp, sortable_time
 from threadline.summary import (
     AgentHead,
     StatsFold,
@@ -65,8 +64,8 @@ class _TranscriptRow(NamedTuple):
 class _SummaryPrefix(Struct, array_like=True):
     """The first fields of `threadline.index.rows.state.TranscriptState`: the rest takes long to load and to unpack."""
 
-    glance: StatsFold
-    light: SummaryState | None = None
+    stats: StatsFold
+    summary: SummaryState | None = None
 
 
 class _SpanPrefix(Struct, array_like=True):
@@ -79,12 +78,12 @@ class _SpanPrefix(Struct, array_like=True):
     last: str | None = None
 
 
-class _DatedPrefix(Struct, array_like=True):
-    glance: _SpanPrefix
+class _StatsPrefix(Struct, array_like=True):
+    stats: _SpanPrefix
 
 
 _decode_summary = msgspec.msgpack.Decoder(_SummaryPrefix).decode
-_decode_span = msgspec.msgpack.Decoder(_DatedPrefix).decode
+_decode_span = msgspec.msgpack.Decoder(_StatsPrefix).decode
 
 
 class IndexedSummaries:
@@ -98,7 +97,7 @@ class IndexedSummaries:
         row = self._row(transcript)
         if row is None or not row.state or _may_have_later_time(transcript, row):
             return read_last_timestamp(transcript)
-        last = parse_timestamp(_decode_span(row.state).glance.last)
+        last = parse_timestamp(_decode_span(row.state).stats.last)
         return last if last is not None else read_last_timestamp(transcript)
 
     def summaries(self, transcripts: Iterable[Transcript]) -> Iterator[tuple[Transcript, TranscriptSummary]]:
@@ -119,7 +118,7 @@ class IndexedSummaries:
 
     def _summary(self, transcript: Transcript) -> TranscriptSummary:
         row = self._row(transcript)
-        state = _decode_summary(row.state).light if row is not None and row.state else None
+        state = _decode_summary(row.state).summary if row is not None and row.state else None
         title = self._titles.get(str(transcript.path))
         if row is not None and state is not None and row.read_to >= row.size:
             return summary_from_state(state, title)
@@ -135,7 +134,7 @@ class IndexedSummaries:
     @cached_property
     def _rows(self) -> dict[str, tuple[bytes, int, int, int]]:
         rows = self._connection.execute("SELECT path, state, read_to, size, lines FROM transcripts")
-        return {row[0] if row[0].__class__ is str else os.fsdecode(row[0]): row[1:] for row in rows}
+        return {decode_path(row[0]): row[1:] for row in rows}
 
     @cached_property
     def _titles(self) -> dict[str, str]:
@@ -147,7 +146,7 @@ class IndexedSummaries:
     def _agent_heads(self) -> dict[str, AgentHead]:
         """By path. A head with a replaced half surrogate in its session id is left out, so the file is read."""
         return {
-            os.fsdecode(path): AgentHead(session, SideAgentKind(side) if side is not None else None)
+            decode_path(path): AgentHead(session, SideAgentKind(side) if side is not None else None)
             for path, session, side in self._connection.execute(_SELECT_AGENT_HEADS)
             if session is not None and _REPLACED not in session
         }
@@ -190,7 +189,7 @@ def _resume_summary(
 
 
 def _resume_stats(transcript: Transcript, row: _TranscriptRow) -> TranscriptStats:
-    fold = _decode_summary(row.state).glance if row.state else StatsFold()
+    fold = _decode_summary(row.state).stats if row.state else StatsFold()
     if row.read_to < row.size:
         from threadline.parse import head_of
 
@@ -283,7 +282,7 @@ def list_sessions(connection: sqlite3.Connection, homes: Homes) -> tuple[Session
                 title=title,
                 project=decode_path(project),
                 first=parse_timestamp(first),
-                last=parse_timestamp(last) or _mtime(mtime),
+                last=parse_timestamp(last) or moment_from_mtime(mtime),
                 ended=parse_timestamp(last),
                 turns=turns,
                 agents=len(agents.get(key, ())) if session is not None else 0,
@@ -311,9 +310,9 @@ def started_agents(connection: sqlite3.Connection, homes: Homes, sessions: Itera
     ]
     agents = _working_agents(connection, homes, [key for _path, key, _state in states])
     return {
-        path: count_started_agents(agents.get(key, ()), state.light.started, len(state.light.pending_agents))
+        path: count_started_agents(agents.get(key, ()), state.summary.started, len(state.summary.pending_agents))
         for path, key, state in states
-        if state.light is not None
+        if state.summary is not None
     }
 
 
@@ -333,12 +332,6 @@ def _working_agents(
             key = in_home.get((name, session), key)
         agents.setdefault(key, set()).add(agent)
     return agents
-
-
-def _mtime(mtime_ns: int) -> datetime | None:
-    with suppress(OverflowError, ValueError, OSError):
-        return datetime.fromtimestamp(mtime_ns / 1e9, UTC)
-    return None
 
 
 class SessionDetails(Struct, frozen=True):

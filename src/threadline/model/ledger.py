@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -444,18 +445,13 @@ class Sum(Struct, frozen=True):
         """Add several sums."""
         parts = list(sums)
         amounts = [part.amount for part in parts if part.amount is not None]
-        return Sum(
-            charges=sum(part.charges for part in parts),
-            input=sum(part.input for part in parts),
-            output=sum(part.output for part in parts),
-            cache_write=sum(part.cache_write for part in parts),
-            cache_write_1h=sum(part.cache_write_1h for part in parts),
-            cache_read=sum(part.cache_read for part in parts),
-            web_searches=sum(part.web_searches for part in parts),
-            amount=sum_amounts(amounts) if amounts else None,
-            unpriced=sum(part.unpriced for part in parts),
-            lower_bound=sum(part.lower_bound for part in parts),
-        )
+        counts: dict[str, Any] = dict(zip(_COUNTS, map(sum, zip(*map(_get_counts, parts), strict=True)), strict=False))
+        return Sum(**counts, amount=sum_amounts(amounts) if amounts else None)
+
+
+# A list adds hundreds of sums: getting all counts of one at once takes a quarter of the time.
+_COUNTS = [name for name in Sum.__struct_fields__ if name != "amount"]
+_get_counts = attrgetter(*_COUNTS)
 
 
 class Row(Sum, frozen=True):

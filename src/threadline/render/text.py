@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from threadline.model.text import count, fold_line, format_amount, format_tokens
@@ -91,6 +92,7 @@ def display_width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 
+@lru_cache(maxsize=4096)  # the same few characters occur again and again
 def _character_width(character: str) -> int:
     if unicodedata.category(character) in _COMBINING_CATEGORIES:
         return 0

@@ -166,8 +166,8 @@ class SummaryFold:
             self._replay_acts(self._act_entries)
         return summary_from_state(self.state, title)
 
-    def add(self, entry: Entry) -> None:
-        """Add the next entry."""
+    def add(self, entry: Entry, time: str | None = None) -> None:
+        """Add the next entry. `time` is its `sortable_time`, if the caller knows it."""
         self.state.entries += 1
         if type(entry) not in CHAIN_TYPES:
             self._add_other(entry)
@@ -176,7 +176,7 @@ class SummaryFold:
         else:
             if self._entry_hashes is not None:
                 self._entry_hashes.append(hash(entry.uuid))
-            self._add_main(entry)  # type: ignore[arg-type]
+            self._add_main(entry, time)  # type: ignore[arg-type]
 
     def _add_other(self, entry: Entry) -> None:
         """An entry outside of the conversation: a title, or an operation on the queue of prompts."""
@@ -184,7 +184,7 @@ class SummaryFold:
         if type(entry) is QueueOperationEntry and entry.operation == "remove":
             self.state.has_dequeued = True
         if type(entry) is FileHistorySnapshotEntry:
-            self._add_time(conversation_time(entry))
+            self._add_time(sortable_time(conversation_time(entry)))
         title = title_in_entry(entry)
         if title is not None:
             self.state.titles[title[0]] = shorten_title(title[1])
@@ -204,12 +204,12 @@ class SummaryFold:
             if side_agent_kind(agent, entry.text) is None and agent not in self.state.inline:
                 self.state.inline.append(agent)
 
-    def _add_main(self, entry: ChainEntry) -> None:
+    def _add_main(self, entry: ChainEntry, time: str | None) -> None:
         state = self.state
         state.spoken += 1
         state.cwd = state.cwd or entry.cwd
         state.slug = state.slug or entry.slug
-        self._add_time(entry.timestamp_text)
+        self._add_time(time or sortable_time(entry.timestamp_text))
         # Comparing types takes a sixth of the time of `isinstance`, which asks the metaclass of all entries.
         if type(entry) is AssistantEntry:
             self._add_reply(entry)
@@ -228,9 +228,8 @@ class SummaryFold:
             if act is not None:
                 self._add_act(act)
 
-    def _add_time(self, written: str | float | None) -> None:
+    def _add_time(self, time: str | None) -> None:
         state = self.state
-        time = sortable_time(written)
         if time is not None:
             if state.last is None or time > state.last:
                 state.last = time

@@ -32,6 +32,7 @@ from threadline.model.homes import (
 from threadline.model.places import SessionId
 from threadline.model.tables import Listing
 from threadline.model.text import count
+from threadline.model.times import moment_from_mtime
 from threadline.model.titles import SummaryRef
 from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, count_started_agents, read_stats
 
@@ -286,7 +287,7 @@ class _SummaryBuilder:
             title_source=read.title_source,
             project=read.cwd or self._projects.of(transcript),
             first=read.first,
-            last=read.last or _mtime(transcript),
+            last=read.last or moment_from_mtime(transcript.mtime_ns),
             turns=read.turns,
             agents=len(agents),
             agents_started=count_started_agents(agents, read.started, read.unnamed),
@@ -405,7 +406,7 @@ def read_last_timestamp(transcript: Transcript) -> datetime:
                 return max(times)
             if tail >= transcript.size:
                 break
-    return _mtime(transcript) or _NEVER
+    return moment_from_mtime(transcript.mtime_ns) or _NEVER
 
 
 def _first_whole_line(transcript: Transcript, tail: int) -> int:
@@ -416,12 +417,6 @@ def _first_whole_line(transcript: Transcript, tail: int) -> int:
     with opened_in_home(transcript.path) as file:
         end = read_at(file, start, transcript.size).find(b"\n")
     return start + end + 1 if end >= 0 else transcript.size
-
-
-def _mtime(transcript: Transcript) -> datetime | None:
-    with suppress(OverflowError, ValueError, OSError):
-        return datetime.fromtimestamp(transcript.mtime_ns / 1e9, UTC)
-    return None
 
 
 def read_agent_head(transcript: Transcript) -> AgentHead:

@@ -78,8 +78,8 @@ class AgentState(Struct, array_like=True):
     is_teammate: bool = False
     name: str | None = None
 
-    def add(self, entry: Entry) -> None:
-        """Add an entry of the agent."""
+    def add(self, entry: Entry, time: str | None) -> None:
+        """Add an entry of the agent, with its `sortable_time`."""
         self.entries += 1
         if not self.side.is_decided:
             self.side.add(entry)
@@ -90,7 +90,6 @@ class AgentState(Struct, array_like=True):
                 self._add_prompt(entry)
             self.is_teammate = self.is_teammate or bool(entry.team_name)  # type: ignore[attr-defined]
             self.name = self.name or storable_text(entry.agent_name)  # type: ignore[attr-defined]
-        time = sortable_time(entry.timestamp_text)
         if time is not None:
             if self.last is None or time > self.last:
                 self.last = time
@@ -170,16 +169,16 @@ class AgentFold:
         self.counts = self._transcript_agent is not None
         """Whether all entries belong to the transcript's own agent."""
 
-    def own(self, entry: Entry) -> None:
-        """Add an entry of the transcript's own agent."""
-        self._change(self._transcript_agent or "").add(entry)
+    def own(self, entry: Entry, time: str | None) -> None:
+        """Add an entry of the transcript's own agent, with its `sortable_time`."""
+        self._change(self._transcript_agent or "").add(entry, time)
 
-    def inside(self, entry: ChainEntry) -> str | None:
-        """Add an entry that is marked as an agent's. Return the agent, unless it is the transcript's own."""
+    def inside(self, entry: ChainEntry, time: str | None) -> str | None:
+        """Add an entry that is marked as an agent's, with its time. Return the agent, unless it is the transcript's."""
         if not self._is_main:
             return None
         agent = self._find_agent(entry)
-        self._change(agent).add(entry)
+        self._change(agent).add(entry, time)
         if type(entry) is AssistantEntry and entry.agent_id is None:
             self.inline_agents[entry.line.offset] = agent
         return agent

@@ -10,7 +10,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from msgspec import Struct
@@ -377,7 +377,36 @@ _INSERT_SOURCE = "INSERT INTO call_sources(model, version) VALUES(?, ?)"
 _SELECT_CALL = """SELECT c.entry_id, c.position, t.tool, c.result_entry_id, e.offset, e.line, c.agent
     FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id JOIN tools t ON t.tool_id = c.tool_id"""
 _SELECT_BY_KEY = f"{_SELECT_CALL} WHERE c.entry_id = ? AND c.position = ? AND c.call = ?"
-SELECT_BY_CALL = f"{_SELECT_CALL} WHERE substr(c.call, -3) = substr(?, -3) AND c.call = ? AND e.transcript_id = ?"
+_SELECT_BY_CALL = f"{_SELECT_CALL} WHERE substr(c.call, -3) = substr(?, -3) AND c.call = ? AND e.transcript_id = ?"
+
+
+class StoredCall(NamedTuple):
+    """A call that the index has, and the place of its entry."""
+
+    entry_id: int
+    position: int
+    tool: str
+    result_entry_id: int | None
+    offset: int
+    line: int
+    agent: str | None
+
+    @property
+    def key(self) -> CallKey:
+        """Its key in the index."""
+        return self.entry_id, self.position
+
+
+def find_call(connection: sqlite3.Connection, call: str, transcript: int) -> StoredCall | None:
+    """The call of that id in the transcript of that number; None if it has none."""
+    row = connection.execute(_SELECT_BY_CALL, (call, call, transcript)).fetchone()
+    return StoredCall(*row) if row is not None else None
+
+
+def _find_call_at(connection: sqlite3.Connection, key: CallKey, call: str) -> StoredCall | None:
+    """The call of that id, if it still has that key."""
+    row = connection.execute(_SELECT_BY_KEY, (*key, call)).fetchone()
+    return StoredCall(*row) if row is not None else None
 
 
 class CallRow(Struct, array_like=True, gc=False):
@@ -445,15 +474,14 @@ class CallRows(Struct, array_like=True, gc=False):
         """Write a call that the index may have already: it was remembered, or a transcript repeats it."""
         stored = None
         if row.known_line:
-            old_key = (ids.of(-row.known_line), row.known_position, row.call)
-            stored = connection.execute(_SELECT_BY_KEY, old_key).fetchone()
-        stored = stored or connection.execute(SELECT_BY_CALL, (row.call, row.call, number)).fetchone()
+            stored = _find_call_at(connection, (ids.of(-row.known_line), row.known_position), row.call)
+        stored = stored or find_call(connection, row.call, number)
         if stored is None:
             connection.execute(_INSERT_CALL, _call_values(row, tools, sources, ids))
             return ids.of(row.at), row.position
-        if connection.execute(GIVE_BACK + WHERE_KEY, stored[:2]).rowcount:
-            stored = connection.execute(_SELECT_BY_KEY, (*stored[:2], row.call)).fetchone()
-        key: CallKey = stored[:2]
+        key = stored.key
+        if connection.execute(GIVE_BACK + WHERE_KEY, key).rowcount:
+            stored = _find_call_at(connection, key, row.call) or stored
         if row.at is not None:
             stored_key, key = key, (ids.of(row.at), row.position)
             use = (*key, tools[row.tool], row.agent, row.moment, sources[row.source])
@@ -465,7 +493,7 @@ class CallRows(Struct, array_like=True, gc=False):
         if row.result is not None:
             result = (ids.of(row.result), row.outcome, row.exit_code, row.started, row.duration)
             connection.execute(_UPDATE_RESULT + WHERE_KEY, (*result, *key))
-        elif stored[3] is None:
+        elif stored.result_entry_id is None:
             connection.execute(_UPDATE_OUTCOME + WHERE_KEY, (row.outcome, *key))
         return key
 
@@ -477,7 +505,7 @@ class CallRows(Struct, array_like=True, gc=False):
         connection.executemany("INSERT OR IGNORE INTO open_calls VALUES(?, ?)", [(number, call) for call in open_calls])
         stray = {call: ids.of(at) for call, at, _, _ in self.loose}
         if not self.is_whole:
-            late = {call for call in stray if connection.execute(SELECT_BY_CALL, (call, call, number)).fetchone()}
+            late = {call for call in stray if find_call(connection, call, number) is not None}
             answered = [(number, call) for call in (*late, *(row.call for row in self.rows if row.result is not None))]
             connection.executemany("DELETE FROM open_calls WHERE transcript_id = ? AND call = ?", answered)
             uses = [(number, row.call) for row in self.rows]
@@ -493,27 +521,27 @@ class CallRows(Struct, array_like=True, gc=False):
         """Write results of earlier calls that were not remembered any more, usually because they had a result."""
         path = os.fsdecode(self.path)
         for call, at, offset, line in self.loose if not self.is_whole else ():
-            stored = connection.execute(SELECT_BY_CALL, (call, call, number)).fetchone()
+            stored = find_call(connection, call, number)
             entry = read_entry_at(path, offset, line) if stored is not None else None
             if stored is None or not isinstance(entry, UserEntry | AssistantEntry):
                 continue
             for block in (block for block in result_blocks(entry) if storable_text(block.tool_use_id) == call):
-                ending = judge_result(stored[2], entry, block)
-                connection.execute(GIVE_BACK + WHERE_KEY, stored[:2])
-                write_result(connection, stored[:2], ids.of(at), ending)
+                ending = judge_result(stored.tool, entry, block)
+                connection.execute(GIVE_BACK + WHERE_KEY, stored.key)
+                write_result(connection, stored.key, ids.of(at), ending)
                 answered_call = AnsweredCall(
                     call=call,
-                    tool=stored[2],
+                    tool=stored.tool,
                     entry=entry,
                     block=block,
                     at=at,
                     ending=ending,
                     path=path,
-                    offset=stored[4],
-                    line=stored[5],
+                    offset=stored.offset,
+                    line=stored.line,
                     is_again=True,
                 )
-                yield LateResult(stored[:2], stored[6], answered_call)
+                yield LateResult(stored.key, stored.agent, answered_call)
 
 
 def write_result(connection: sqlite3.Connection, key: CallKey, entry_id: int, ending: CallEnding) -> None:
@@ -537,8 +565,8 @@ def _source_ids(connection: sqlite3.Connection, sources: Sequence[CallSource]) -
 
 def _is_open(connection: sqlite3.Connection, call: str, number: int) -> bool:
     """Whether a call of a transcript has no result of its own there."""
-    row = connection.execute(SELECT_BY_CALL, (call, call, number)).fetchone()
-    return row is not None and row[3] is None
+    stored = find_call(connection, call, number)
+    return stored is not None and stored.result_entry_id is None
 
 
 def _call_values(row: CallRow, tools: Mapping[str, int], sources: Sequence[int], ids: EntryIds) -> tuple[Any, ...]:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from typing import Any
 
 from threadline.index.rows.calls import (
     FORGET_OUTCOMES,
     GIVE_BACK,
-    SELECT_BY_CALL,
     WHERE_KEY,
     AnsweredCall,
     CallKey,
     EntryIds,
     TouchFold,
+    find_call,
     judge_result,
     read_entry_at,
     write_result,
     write_touches,
 )
 from threadline.index.schema import SESSION_SQL
-from threadline.index.store import storable_text
+from threadline.index.store import decode_path, storable_text
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.thread import result_blocks
 
@@ -84,25 +83,26 @@ def _link_result(connection: sqlite3.Connection, call: str, transcript: int, ses
 
 def _borrow_result(connection: sqlite3.Connection, call: str, transcript: int, result: tuple[Any, ...]) -> None:
     result_entry, result_transcript, result_path, offset, line, _ = result
-    row = connection.execute(SELECT_BY_CALL, (call, call, transcript)).fetchone()
-    if row is None or row[3] == result_entry:
+    stored = find_call(connection, call, transcript)
+    if stored is None or stored.result_entry_id == result_entry:
         return
-    entry_id, position, tool, _, use_offset, use_line, _ = row
-    entry = read_entry_at(os.fsdecode(result_path), offset, line)
+    entry = read_entry_at(decode_path(result_path), offset, line)
     blocks = result_blocks(entry) if isinstance(entry, UserEntry | AssistantEntry) else ()
     block = next((block for block in blocks if storable_text(block.tool_use_id) == call), None)
     if block is None or not isinstance(entry, UserEntry | AssistantEntry):
         return
-    key = (entry_id, position)
+    key = stored.key
     connection.execute(GIVE_BACK + WHERE_KEY, key)
     connection.execute(
         "INSERT INTO borrowed_results SELECT entry_id, position, ?, ?, outcome FROM call_rows" + WHERE_KEY,
         (result_transcript, result_entry, *key),
     )
-    ending = judge_result(tool, entry, block)
+    ending = judge_result(stored.tool, entry, block)
     write_result(connection, key, result_entry, ending)
     (path,) = connection.execute("SELECT path FROM transcripts WHERE transcript_id = ?", (transcript,)).fetchone()
-    use = AnsweredCall(call, tool, entry, block, 0, ending, os.fsdecode(path), None, use_offset, use_line)
+    use = AnsweredCall(
+        call, stored.tool, entry, block, 0, ending, decode_path(path), offset=stored.offset, line=stored.line
+    )
     write_touch(connection, use, key, EntryIds(connection, transcript, 0))
     connection.execute(FORGET_OUTCOMES, (transcript,))
 

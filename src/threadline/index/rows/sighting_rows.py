@@ -341,7 +341,7 @@ def _read_inline_agents(transcript: Transcript) -> Mapping[int, str]:
     fold = AgentFold(AgentsState(), transcript)
     for entry in entries(transcript.path):
         if isinstance(entry, ChainEntry) and entry.is_agent:
-            fold.inside(entry)
+            fold.inside(entry, None)  # only the names of the agents are needed
     return fold.inline_agents
 
 

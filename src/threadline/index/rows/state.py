@@ -69,7 +69,7 @@ from threadline.model.entries import (
     may_have_problems,
 )
 from threadline.model.homes import Transcript, TranscriptKind
-from threadline.model.times import format_sortable, sortable_time
+from threadline.model.times import format_sortable, sortable_times
 from threadline.parse import EntryRun, entries, entry_runs, head_of
 from threadline.summary import StatsFold, SummaryFold, SummaryRow, SummaryState, TranscriptSummary, fold_entries
 
@@ -177,12 +177,15 @@ class WorkFold:
             ToolResultEntry: self._calls.result_row,
         }
 
-    def add(self, entries: Iterable[Any], first: int) -> None:
-        """Add entries; `first` is the position of the first one among those that are read now."""
+    def add(self, entries: Iterable[Any], times: Iterable[str | None], first: int) -> None:
+        """Add entries with their `sortable_time`s.
+
+        `first` is the position of the first one among those that are read now.
+        """
         agents, files, handlers = self._agents, self._files, self._handlers
-        for at, entry in enumerate(entries, first):
+        for at, (entry, time) in enumerate(zip(entries, times, strict=True), first):
             if agents.counts:
-                agents.own(entry)
+                agents.own(entry, time)
             handler = handlers.get(type(entry))
             if handler is None:
                 if type(entry) is AgentMetadataEntry:
@@ -192,7 +195,7 @@ class WorkFold:
                 continue
             agent = None
             if entry.is_agent:
-                agent = agents.inside(entry)
+                agent = agents.inside(entry, time)
             elif not self._has_main:
                 self._has_main = True
                 agents.main()
@@ -335,11 +338,11 @@ class TranscriptFold:
         `first` is the position of its first entry among those read now.
         """
         entries = run.entries
-        self._work.add(entries, first)
+        self._work.add(entries, times, first)
         if self._summary is not None:
             add = self._summary.add
-            for entry in entries:
-                add(entry)
+            for entry, time in zip(entries, times, strict=True):
+                add(entry, time)
         if run.is_exact:
             heads = [entry if type(entry) in _CHAIN_TYPES else head_of(entry) for entry in entries]
             self._state.stats.add(heads, kinds, range(run.number, run.number + len(entries)), times)
@@ -348,7 +351,7 @@ class TranscriptFold:
                 entry if type(entry) in _CHAIN_TYPES and not entry.line.problems else head_of(entry)
                 for entry in entries
             ]
-            head_times = [sortable_time(head.timestamp_text) for head in heads]
+            head_times = sortable_times([head.timestamp_text for head in heads])
             self._state.stats.add(heads, kinds, [entry.line.number for entry in entries], head_times)
 
     @property
@@ -585,7 +588,7 @@ def _add_run(rows: TranscriptRows, run: EntryRun, request: ReadRequest, fold: Tr
     rows.entries.add(run, kinds, request.transcript)
     text_of = plain_text_row if request.is_plain else text_row
     rows.texts += ((at, text) for at, text in enumerate(map(text_of, run.entries), first) if text is not None)
-    times = [sortable_time(entry.timestamp_text) for entry in run.entries]
+    times = sortable_times([entry.timestamp_text for entry in run.entries])
     fold.add(run, kinds, times, first)
     if request.is_plain and request.transcript.is_main:
         agents = (entry for entry in run.entries if isinstance(entry, ChainEntry) and entry.is_agent)

@@ -115,6 +115,19 @@ class _Check(Struct, frozen=True):
             return False
 
 
+def _variant_of_user(entry: Any) -> str:
+    # Only entries with a tool result need the field, so look for one only if it is missing.
+    return _RESULT if entry.source_tool_assistant_uuid is None and entry.call_id is not None else ""
+
+
+def _variant_of_system(entry: Any) -> str:
+    return entry.subtype or ""
+
+
+# Of these kinds, not all entries have the same fields.
+_VARIANTS: dict[object, Callable[[Any], str]] = {"user": _variant_of_user, "system": _variant_of_system}
+
+
 def find_suspects(entries: Iterable[Any]) -> Iterator[Any]:
     """Yield the entries that may lack a required field.
 
@@ -124,17 +137,15 @@ def find_suspects(entries: Iterable[Any]) -> Iterator[Any]:
     for entry in entries:
         groups[type(entry), getattr(entry, "version", None)].append(entry)
     for (type_, version), group in groups.items():
-        kind = type_.__struct_config__.tag
-        if kind == "system":  # each subtype has other rules
-            yield from group
-            continue
-        usual = group
-        if kind == "user":  # without this field, the rules depend on the content
-            usual = [entry for entry in group if entry.source_tool_assistant_uuid is not None]
-            yield from (entry for entry in group if entry.source_tool_assistant_uuid is None)
-        check = _check_for(type_, "", version or "")
-        if check is not None and not check.is_met_by(usual):
-            yield from usual
+        variants = {"": group}
+        if (variant_of := _VARIANTS.get(type_.__struct_config__.tag)) is not None:
+            variants = {}
+            for entry in group:
+                variants.setdefault(variant_of(entry), []).append(entry)
+        for variant, alike in variants.items():
+            check = _check_for(type_, variant, version or "")
+            if check is not None and not check.is_met_by(alike):
+                yield from (entry for entry in alike if not check.is_met_by((entry,)))
 
 
 def missing_fields(entry: Any) -> tuple[RequiredField, ...]:
@@ -144,17 +155,10 @@ def missing_fields(entry: Any) -> tuple[RequiredField, ...]:
     """
     type_: type[Struct] = type(entry)
     kind = type_.__struct_config__.tag
-    variant = ""
-    if kind == "user":
-        # Only entries with a tool result need it, so look for one only if it is missing.
-        if entry.source_tool_assistant_uuid is None and entry.call_id is not None:
-            variant = _RESULT
-    elif kind == "system":
-        variant = entry.subtype or ""
+    variant_of = _VARIANTS.get(kind)
+    variant = variant_of(entry) if variant_of is not None else ""
     check = _check_for(type_, variant, getattr(entry, "version", None) or "")
-    if check is None:
-        return ()
-    if check.is_met_by((entry,)):
+    if check is None or check.is_met_by((entry,)):
         return ()
     suspects = [rule for rule in check.rules if _read(rule, entry) is None]
     if not suspects or all(_starts_with_null(entry, rule) for rule in suspects):
