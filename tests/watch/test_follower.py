@@ -203,8 +203,11 @@ def test_large_changes_are_reported_in_parts(tmp_path: Path, monkeypatch: pytest
     assert Counter(polled) == dict.fromkeys(map(row, range(100)), 2)
 
 
-def test_file_cut_before_the_start_is_not_read_again(tmp_path: Path) -> None:
-    """Lines from before the follower started are not reported, even if later ones are cut off."""
+def test_file_cut_before_the_remembered_lines_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long file, only the last lines are remembered when following starts."""
+    monkeypatch.setattr(tail, "_REMEMBERED", len(rows(3)))
     add(main_path(tmp_path), rows(1, 2, 3))
     follower = Follower([home(tmp_path)])
     assert poll_lines(follower) == []
