@@ -360,6 +360,20 @@ def test_abandoned_branch_is_separate(cli: CliRunner, tmp_path: Path) -> None:
     assert session_row["output"] == sum(by_thread.values())
 
 
+def test_reply_that_another_session_continues_is_on_the_main_thread(cli: CliRunner, tmp_path: Path) -> None:
+    """A charge belongs to an abandoned branch only if every copy of it does."""
+    pen = Pen(session_id(1))
+    rows: list[Row | bytes] = transcript(prompt("begin"), reply("yes", output=1), pen=pen)
+    fork = pen.parent
+    rows += transcript(prompt("this way"), reply("left", output=20), pen=pen)
+    write(tmp_path / f"projects/-work-app/{session_id(2)}.jsonl", *rows)
+    pen.parent = fork
+    rows += transcript(prompt("no, that way"), reply("kept", output=300), pen=pen)
+    write(tmp_path / f"projects/-work-app/{session_id(1)}.jsonl", *rows)
+    rows_by_thread = cli("usage", "--home", tmp_path, "--by", "thread", "--jsonl").jsonl
+    assert {row["thread"]: row["output"] for row in rows_by_thread} == {"main thread": 321}
+
+
 def test_reads_agent_type_from_side_file(cli: CliRunner, tmp_path: Path) -> None:
     """If the rows do not contain the agent's type, the file next to the transcript does."""
     write_session(tmp_path, reply("main"))

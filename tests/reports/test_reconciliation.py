@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -366,6 +367,25 @@ def test_partly_deleted_day_has_both_figures(tmp_path: Path) -> None:
     (day,) = reconciled(tmp_path).swept
     assert (day.is_partly, day.total_tokens) == (True, 4000)
     assert (day.left_charges, day.left_sessions, day.left_tokens) == (1, 1, 1100)
+
+
+@pytest.mark.parametrize(("sessions", "tokens"), [(1, 4000), (3, 1100)])
+def test_day_with_all_sessions_or_all_tokens_is_not_deleted(tmp_path: Path, sessions: int, tokens: int) -> None:
+    """If the statistics have only more tokens, or only more sessions, that proves nothing."""
+    add_session(tmp_path, prompt("a"), standard_reply())
+    write_statistics(tmp_path, ("2026-01-05", sessions, tokens))
+    assert reconciled(tmp_path).swept == ()
+
+
+@pytest.mark.parametrize("complete", ["-a", "-z"])
+def test_total_of_the_most_complete_transcript_counts(tmp_path: Path, complete: str) -> None:
+    """A copy of a session has fewer of its totals, in whatever order the folders are read."""
+    parts = [prompt("a"), standard_reply(), cost_state(0.0045, 1), prompt("b"), standard_reply(), cost_state(0.009, 2)]
+    rows = transcript(*parts, pen=Pen(FIRST))
+    write(tmp_path / f"projects/{complete}/{FIRST}.jsonl", *rows)
+    copy = write(tmp_path / f"projects/-m/{FIRST}.jsonl", *rows[:4])
+    os.utime(copy, (2**31, 2**31))
+    assert only_session(tmp_path).reported == 2 * REPLY_COST
 
 
 def test_damaged_statistics_are_a_problem(tmp_path: Path) -> None:

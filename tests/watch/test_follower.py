@@ -203,6 +203,20 @@ def test_large_changes_are_reported_in_parts(tmp_path: Path, monkeypatch: pytest
     assert Counter(polled) == dict.fromkeys(map(row, range(100)), 2)
 
 
+def test_file_cut_before_the_remembered_lines_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long file, only the last lines are remembered when following starts."""
+    monkeypatch.setattr(tail, "_REMEMBERED", len(rows(3)))
+    add(main_path(tmp_path), rows(1, 2, 3))
+    follower = Follower([home(tmp_path)])
+    assert poll_lines(follower) == []
+    os.truncate(main_path(tmp_path), len(rows(1)))
+    assert poll_lines(follower) == []
+    add(main_path(tmp_path), rows(4))
+    assert poll_lines(follower) == [row(4)]
+
+
 def test_remembered_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Older lines are forgotten. Line numbers continue, and the last lines can still be truncated and rewritten."""
     monkeypatch.setattr(tail, "_MAX_LINES", 20)

@@ -195,7 +195,9 @@ class TranscriptTail:
 
         A file that has the same beginning but is shorter was cut, or is being rewritten. The next read will show.
         """
-        has_same_head = read_at(descriptor, 0, min(len(self._head), size)) == self._head[:size]
+        # After a cut, new lines may follow where it was cut.
+        length = min(len(self._head), size if self._cut_to is None else min(size, self._cut_to))
+        has_same_head = read_at(descriptor, 0, length) == self._head[:length]
         if has_same_head and size < self._ends[0] and self._cut_to is None:
             self._cut_to = max(0, _after_last_newline(descriptor, 0, size))
             return False
