@@ -95,7 +95,7 @@ def test_lines_that_are_not_json_do_not_pile_up() -> None:
 
 def test_a_known_secret_is_removed_from_records_that_were_searched_without_finding_anything() -> None:
     """A record whose texts tell no secret may still contain one that another record tells, plain or encoded."""
-    records = [
+    records: list[dict[str, Any]] = [
         {"type": "user", "cwd": "/work", "message": {"content": f"see {VALUE} there"}},
         {"type": "user", "cwd": "/work", "message": {"content": [{"type": "text", "text": f"see {escape(VALUE)}"}]}},
         {"type": "user", "cwd": "/work", "other": {f"{VALUE}": 1}},

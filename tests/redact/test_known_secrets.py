@@ -8,8 +8,9 @@ import pytest
 from tests.profiles import scale_examples
 from tests.redact.credentials import seeded
 
-from threadline.redact import Redactor
+from threadline.redact import Redactor, Span
 from threadline.redact.known_secrets import KnownSecrets
+from threadline.redact.views import TextView
 
 VALUE = "q7" + "".join(seeded(5).choices("abcdefghijkmnpqrstuvwxyz23456789", k=20))
 
@@ -67,9 +68,12 @@ def test_a_long_text_is_searched_again_only_near_replacements(monkeypatch: pytes
     words = "some plain words of a text\n" * 20_000
     searched: list[int] = []
     find = Redactor.find_spans
-    monkeypatch.setattr(
-        Redactor, "find_spans", lambda self, text, views=None: searched.append(len(text)) or find(self, text, views)
-    )
+
+    def find_spans(self: Redactor, text: str, views: list[TextView] | None = None) -> list[Span]:
+        searched.append(len(text))
+        return find(self, text, views)
+
+    monkeypatch.setattr(Redactor, "find_spans", find_spans)
     text = f"{words}DB_PASSWORD={VALUE}\n{words}"
     assert Redactor().redact(text) == text.replace(VALUE, "<secret-1>")
     assert [size > len(words) for size in searched] == [True, False]
