@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from importlib import import_module
 from multiprocessing import active_children
@@ -134,6 +137,29 @@ def test_a_session_that_grew_replaces_its_rows(tmp_path: Path, lake: Bucket) -> 
     for table in ("entries", "calls", "prompts", "sessions", "charges", "texts"):
         grown, fresh = ([{**row, "batch": 0} for row in rows_of(bucket, table)] for bucket in (lake, other))
         assert Counter(map(repr, grown)) == Counter(map(repr, fresh)), table
+
+
+@pytest.mark.slow
+def test_sessions_of_a_day_are_built_together(tmp_path: Path, lake: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task has sessions of the same day, whatever their projects, so each table has one file for each day.
+
+    The day is that of the transcripts: files that describe agents may be newer.
+    """
+    for number, day in enumerate((1, 2, 1, 2), 1):
+        path = write_session(tmp_path / "home", number, project=f"-work-app{number}")
+        text = path.read_text()
+        path.write_text(text.replace(text.partition('"timestamp":"')[2][:10], f"2026-05-0{day}"))
+        agent = path.with_suffix("") / "subagents" / "agent-a1.jsonl"
+        agent.parent.mkdir(parents=True)
+        shutil.copy2(path, agent)
+        for file in (path, agent):
+            os.utime(file, (ended := datetime(2026, 5, day, 12, tzinfo=UTC).timestamp(), ended))
+        agent.with_suffix(".meta.json").write_text('{"agentType":"Explore"}')
+        os.utime(agent.with_suffix(".meta.json"), (ended + 10**6 * number, ended + 10**6 * number))
+    push(lake, [tmp_path / "home"])
+    monkeypatch.setattr("threadline.lake.tasks.TASK_BYTES", 3 * path.stat().st_size)
+    assert build_lake(lake, jobs=1).tasks == 2
+    assert len(list(lake.list("silver/entries/data"))) == 2
 
 
 @pytest.mark.slow

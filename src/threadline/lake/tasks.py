@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from threadline import __version__
 from threadline.errors import BadQuery, Unreadable
+from threadline.find import TRANSCRIPT_SUFFIX
 from threadline.lake.bronze import SegmentReader, Source, forgotten_sessions, make_id
 from threadline.lake.rows import open_row_builder
 from threadline.lake.tables import NewFile, write_rows
@@ -56,9 +57,7 @@ RunTasks = Callable[[Bucket, Sequence[Task], Callable[[int], None]], Iterable[Ne
 
 def group_tasks(sources: Iterable[Source], commit: int) -> Iterator[Task]:
     """Tasks of sessions that ended on the same days, so that each writes few files; sorted by project and session."""
-    by_day = sorted(
-        sources, key=lambda source: (max(file.mtime_ns for file in source.files) // _DAY_NS, *_place(source))
-    )
+    by_day = sorted(sources, key=lambda source: (_last_day(source), *_place(source)))
     group: list[Source] = []
     size = 0
     for source in by_day:
@@ -69,6 +68,12 @@ def group_tasks(sources: Iterable[Source], commit: int) -> Iterator[Task]:
             group, size = [], 0
     if group:
         yield Task(tuple(sorted(group, key=_place)), commit)
+
+
+def _last_day(source: Source) -> int:
+    """The day on which a session ended, by its transcripts: side files may be written, or copied, at other times."""
+    times = [file.mtime_ns for file in source.files if file.path.endswith(TRANSCRIPT_SUFFIX)]
+    return max(times, default=0) // _DAY_NS
 
 
 def _place(source: Source) -> tuple[str, str, str]:
