@@ -116,7 +116,7 @@ def test_heading_is_bold_on_a_terminal(
 def test_nothing_says_what_would_help(cli: CliRunner, tmp_path: Path) -> None:
     """`--min 0` is suggested unless it is used, and removing a filter unless a session was named."""
     write(tmp_path / f"projects/-work/{SESSION}.jsonl", *transcript(prompt("hi"), reply("ok")))
-    assert "--min 0 shows smaller findings" in cli("waste", "last", "--home", tmp_path).err
+    assert "Use --min 0 to see smaller ones" in cli("waste", "last", "--home", tmp_path).err
     assert cli("waste", "last", "--min", "0", "--home", tmp_path).err == "threadline: No avoidable costs found.\n"
     assert cli("outcomes", "last", "--home", tmp_path).err.endswith("edits in this session.\n")
     assert cli("tools", "last", "--tool", "None", "--home", tmp_path).err.endswith("calls in this session.\n")

@@ -185,11 +185,6 @@ class BudgetUse(Struct, frozen=True):
         """Whether nothing is left."""
         return self.spent is not None and self.spent >= self.budget.limit
 
-    @property
-    def is_nearly_used(self) -> bool:
-        """Whether so much was spent that a warning is due."""
-        return self.is_near(NEARLY_USED)
-
     def is_near(self, share: Decimal) -> bool:
         """Whether at least this share was spent."""
         return self.share is not None and self.share >= share

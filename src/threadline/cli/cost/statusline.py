@@ -458,9 +458,14 @@ def _labelled_spans(label: str, text: str) -> tuple[Span, ...]:
 
 def _budget_spans(figures: StatuslineFigures) -> tuple[Span, ...]:
     """What is left of the tightest budgets, in the colour of a warning if it is little."""
+    uses = [use for use in figures.budgets if use.spent is not None][:_MAX_BUDGETS]
+    if not uses:
+        return ()
+    from threadline.model.budgets import NEARLY_USED  # noqa: PLC0415 - only if there are budgets
+
     spans: list[Span] = []
-    for use in [use for use in figures.budgets if use.spent is not None][:_MAX_BUDGETS]:
-        role = Role.BAD if use.is_over else Role.NOTICE if use.is_nearly_used else Role.BODY
+    for use in uses:
+        role = Role.BAD if use.is_over else Role.NOTICE if use.is_near(NEARLY_USED) else Role.BODY
         spans += [Span(", " if spans else "budget ", Role.FAINT), Span(use.describe(), role)]
     return tuple(spans)
 

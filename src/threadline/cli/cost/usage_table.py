@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from threadline.account import TIME_KEYS
 from threadline.cli.output import GAP, shorten_path, wrap_note
+from threadline.model.budgets import NEARLY_USED
 from threadline.model.ledger import Row, Sum
 from threadline.model.text import format_amount, format_tokens, short_id, short_model_name
 from threadline.model.times import in_zone
@@ -289,7 +290,7 @@ def _footer(usage_report: UsageReport, width: int, dropped: Sequence[str]) -> It
     for note in usage_notes(usage_report):
         yield from wrap_note(note, width, Role.NOTICE)
     for use in usage_report.budgets:
-        role = Role.BAD if use.is_over else Role.NOTICE if use.is_nearly_used else Role.FAINT
+        role = Role.BAD if use.is_over else Role.NOTICE if use.is_near(NEARLY_USED) else Role.FAINT
         yield from wrap_note(f"Budget {use.budget}: {use.describe()}.", width, role)
     files = usage_report.ledger.price_files
     more = f" with {', '.join(name for name, _ in files[1:])}" if len(files) > 1 else ""
