@@ -170,6 +170,16 @@ def test_outcomes_page_of_a_session_equals_the_library(archive: Archive) -> None
     assert data(_session_page(archive, "outcomes")) == _plain(list(map(insight.outcome_record, outcomes)))
 
 
+def test_the_chart_of_turns_has_those_without_a_reply(tmp_path: Path) -> None:
+    """A prompt that was never answered is a turn, too: otherwise, the last number would look like an error."""
+    rows = transcript(prompt("Sort it"), reply("Sorted.", output=400), prompt("Again"), reply("So.", output=40))
+    rows += transcript(prompt("Once more"))
+    write(tmp_path / "home" / "projects" / "-work-app" / f"{SESSION}.jsonl", *rows)
+    text = Client(tmp_path / "home").get(f"/session/{SESSION}/cost").text
+    chart = text[text.index("turn-costs") :].partition("</svg>")[0]
+    assert re.findall(r"<text[^>]*>(\d+)</text>", chart) == ["1", "2", "3"]
+
+
 def test_session_page_links_to_why(home: Path) -> None:
     """The head of a session has a link, and so does the bar."""
     client = Client(home)

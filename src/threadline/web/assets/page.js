@@ -2,7 +2,6 @@
 
 import { pageActions, sessionActions, startItemButtons } from "./actions.js";
 import { startBlockButtons, startCopyButtons } from "./copy.js";
-import { fetchText } from "./fetch.js";
 import { Find } from "./find.js";
 import { FoldState } from "./fold_state.js";
 import { ScrollHistory } from "./history.js";
