@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.thread.context_rows import cached_call, cached_reply, usage
-from tests.thread.session_cases import main_transcripts
 from tests.transcripts import SESSION, Part, chain, lines, prompt, reply, transcript
 
 from threadline import read
 from threadline.insight import GROUP_KEYS, attribute_costs, group_rows
 from threadline.insight import attribution as attribution_module
-from threadline.insight.request_costs import starting_turns
 from threadline.model.context import ContextCategory
 from threadline.model.insight.attribution import Attribution, CauseKind, CostCause
 from threadline.thread import WindowFiller, WindowStep
@@ -255,14 +253,3 @@ def test_rows_sum_to_the_amount_of_every_case() -> None:
         session = read(path)
         ledger = session.ledger
         assert attribute_costs(session, ledger).amount == (ledger.total.amount or 0), path
-
-
-def test_agents_of_agents_belong_to_the_turn_that_started_the_first() -> None:
-    """The turn of an agent is the one in which the main conversation started it, directly or through other agents."""
-    (path,) = main_transcripts("calls-of-agents-belong-to-the-turn-that-started-them")
-    session = read(path)
-    assert {agent.depth for agent in session.agents} == {1, 2}
-    started = {agent.id for agent in session.agents if agent.link.call is not None}
-    assert {agent: turn for agent, turn in starting_turns(session).items() if agent in started} == dict.fromkeys(
-        started, 2
-    )
