@@ -16,8 +16,7 @@ from threadline.model.entries import KINDS, InternalEntry
 from threadline.model.entries.conversation import ProgressData
 from threadline.model.results import OtherResult, ToolResult
 from threadline.model.usage import Head, MessageHead
-from threadline.shape import OTHER_TAG, Shape
-from threadline.shape.lenient import wire_fields
+from threadline.shape import OTHER_TAG, Shape, wire_fields
 
 NOT_ON_DISK: frozenset[type[Struct]] = frozenset({Head, MessageHead, OtherResult, Block, ToolResult, InternalEntry})
 """Structs that do not describe a shape on disk: heads, unknown results, and bases without fields."""

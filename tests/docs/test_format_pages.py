@@ -24,8 +24,7 @@ import threadline
 from threadline.model.entries import KINDS, SUBTYPES, OtherEntry, SystemEntry
 from threadline.model.homes import SideFileKind
 from threadline.model.results import TOOL_RESULTS
-from threadline.shape import find_unknown
-from threadline.shape.lenient import wire_fields
+from threadline.shape import find_unknown, wire_fields
 
 EVIDENCE = {"official", "corpus", "client", "peers", "one source", "seed"}
 COLUMNS = ["field", "attribute", "type", "versions", "meaning", "evidence"]

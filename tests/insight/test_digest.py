@@ -14,7 +14,7 @@ from tests.transcripts import SESSION, START, Pen, call, prompt, reply, transcri
 
 import threadline
 from threadline.errors import BadQuery
-from threadline.export.digest_file import render_digest_file
+from threadline.export import render_digest_file
 from threadline.model.insight.digest import Digest, DigestPeriod, PeriodUnit
 from threadline.model.times import total_time, work_spans
 from threadline.redact import Level, Settings

@@ -15,7 +15,7 @@ from tests.transcripts import SESSION, Part, Pen, Row, call, meta, prompt, trans
 import threadline
 from threadline.errors import BadQuery, NotFound, Unreadable
 from threadline.index import CallFilter, Index
-from threadline.insight.git import Repository
+from threadline.insight import Repository
 from threadline.model.ledger import NO_TIME
 
 COPY = "5e551011-0000-4000-8000-000000000009"

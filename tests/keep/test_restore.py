@@ -13,8 +13,7 @@ import pytest
 from msgspec.structs import replace
 from tests.keep.stores import keep_home, lines, transcript_path, write_home
 
-from threadline.keep import Catalogue, Store, pack, restore_files
-from threadline.keep.restore import RestoreResult
+from threadline.keep import Catalogue, RestoreResult, Store, pack, restore_files
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from tests.real.client import SHARED
 from tools.demo import write
 
 from threadline.find import homes
-from threadline.keep import Catalogue, Machine, Store, restore_files
-from threadline.keep.restore import RestoreResult
+from threadline.keep import Catalogue, Machine, RestoreResult, Store, restore_files
 from threadline.keep.sessions import find_source_files
 
 REAL = SHARED / "corpus/home"

@@ -18,8 +18,7 @@ from threadline.model.entries import AssistantEntry, ProgressEntry
 from threadline.model.homes import Home, Transcript, TranscriptKind
 from threadline.model.places import AgentId, SessionId
 from threadline.model.usage import SYNTHETIC_MODEL, TranscriptSightings
-from threadline.parse import USAGE_NEEDLE, SightingCollector, read_sightings
-from threadline.parse.lines import MatchingLines
+from threadline.parse import USAGE_NEEDLE, MatchingLines, SightingCollector, read_sightings
 
 _COUNTS: st.SearchStrategy[Any] = st.sampled_from(
     [0, 1, 7, 90, 2**53, 2**53 + 1, 2**64, -1, 1.5, 3.0, "12", "x", None, True, [], {}]

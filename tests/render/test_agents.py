@@ -11,8 +11,7 @@ from tests.render.sessions import session, text_lines
 from tests.transcripts import SESSION, Part, Pen, Row, prompt, reply, transcript
 
 from threadline.model.session import Session
-from threadline.render import AgentPlacement, Detail, TreeNode
-from threadline.render.tree import build_tree, draw_tree
+from threadline.render import AgentPlacement, Detail, TreeNode, build_tree, draw_tree
 
 
 def agent_call(call: str, agent: str) -> Part:

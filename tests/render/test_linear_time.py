@@ -12,10 +12,9 @@ import pytest
 from tests.render.sessions import session
 from tests.transcripts import chain, prompt, reply
 
-from threadline.render import Span, build_outline, plain, wrap
+from threadline.render import Span, build_outline, build_tree, plain, wrap
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.text import wrap_hard
-from threadline.render.tree import build_tree
 
 pytestmark = pytest.mark.slow
 

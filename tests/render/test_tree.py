@@ -8,8 +8,7 @@ from tests.render.sessions import session, text_lines
 from tests.render.test_session_text import AGENT, forked_session, session_with_agent
 from tests.transcripts import call, prompt, reply
 
-from threadline.render import display_width
-from threadline.render.tree import build_tree, draw_tree
+from threadline.render import build_tree, display_width, draw_tree
 
 
 def test_agents_are_below_the_turn_that_started_them(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from tests.subtests import for_each
 
 from threadline import Message
 from threadline.model.entries import KINDS, AnyEntry, UserEntry
-from threadline.shape import Shape, find_unknown, strict_type
-from threadline.shape.lenient import wire_fields
+from threadline.shape import Shape, find_unknown, strict_type, wire_fields
 
 CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     "nothing new": ({"type": "user", "uuid": "u"}, []),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         normalise_spaces,
         strip_prefaces,
     )
-    from threadline.thread.agent_links import agents_in_progress
+    from threadline.thread.agent_links import Notification, agents_in_progress, find_notifications
     from threadline.thread.agents import (
         TEAMMATE_TAG,
         AgentFile,
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
     from threadline.thread.continuations import OtherSession, detect_continuations
     from threadline.thread.graph import Graph
-    from threadline.thread.notifications import Notification, find_notifications
     from threadline.thread.requests import Requests, rebuild_request
     from threadline.thread.state.events import ReplayEvent
     from threadline.thread.state.facts import FactKind, FileFact, file_facts
@@ -101,7 +100,7 @@ __getattr__ = lazy_exports(
             "normalise_spaces",
             "strip_prefaces",
         ],
-        "agent_links": ["agents_in_progress"],
+        "agent_links": ["Notification", "agents_in_progress", "find_notifications"],
         "agents": [
             "AgentFile",
             "SideAgentFold",
@@ -137,7 +136,6 @@ __getattr__ = lazy_exports(
         "context.windows": ["ContextLimits", "SentRequest", "find_requests"],
         "continuations": ["OtherSession", "detect_continuations"],
         "graph": ["Graph"],
-        "notifications": ["Notification", "find_notifications"],
         "requests": ["Requests", "rebuild_request"],
         "state.events": ["ReplayEvent"],
         "state.facts": ["FactKind", "FileFact", "file_facts"],

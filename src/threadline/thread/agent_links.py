@@ -1,6 +1,9 @@
 """Find the call that started each agent, and how certain that is.
 
-`AgentEvidence` collects what a session's entries say about its agents: calls, results, progress, notifications.
+`AgentEvidence` collects what a session's entries say about its agents: calls, results, progress, notifications. A
+notification is how Claude Code reports to the model that a background task ended or has output: an agent, a shell
+command, a workflow. It is a `<task-notification>` element, and can be in three rows: in the queue it waited in, and
+then in a user row or in an attachment.
 
 The steps are tried in order, each on the agents that no earlier step could link. The first steps look up what names
 the agent. The later ones compare prompts and times; a call that started one agent is not used for another.
@@ -8,18 +11,24 @@ the agent. The later ones compare prompts and times; a call that started one age
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from html import unescape
 
 from msgspec import Struct
 
+from threadline.model.attachments import QueuedCommand
 from threadline.model.calls import Call
 from threadline.model.entries import (
     AgentMetadataEntry,
     AgentProgress,
+    AttachmentEntry,
     Entry,
     ForkContextRefEntry,
     ProgressEntry,
+    QueueOperationEntry,
     SkillProgress,
     UserEntry,
 )
@@ -28,8 +37,13 @@ from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.results import AgentResult, OutputResult, WorkflowResult
 from threadline.model.session import AgentKind, AgentLink, Confidence, LinkEvidence
 from threadline.model.side_files import AgentMeta
+from threadline.model.text import extract_text
+from threadline.thread.acts import tag_text
 from threadline.thread.calls import AGENT_STARTING_TOOLS, BACKGROUND_OUTPUT_TOOLS, agent_id_in_result, agent_id_in_text
-from threadline.thread.notifications import Notification, find_notifications
+
+_OPEN_TAG, _CLOSE_TAG = "<task-notification>", "</task-notification>"
+# Bounded: a million letters are not a name, and thousands of digits are not a count.
+_USAGE_COUNT = re.compile(r"<(\w{1,40})>\s{0,9}(\d{1,18})\s{0,9}</\1>|\b(\w{1,40}):\s{0,9}(\d{1,18})\b")
 
 Teammate = tuple[str | None, str]
 """The team and name of a teammate."""
@@ -361,3 +375,87 @@ _STEPS: tuple[tuple[LinkEvidence, _StepFunction], ...] = (
     (LinkEvidence.TEAM, _lookup_step(_call_of_team, Confidence.LIKELY)),
     (LinkEvidence.INLINE, _prompt_step(inline=True)),
 )
+
+
+class Notification(Struct, frozen=True):
+    """The end of a background task: an agent, a shell command, a workflow.
+
+    `task` is the agent's id, for agents. `usage` are the counts as they are written: an agent's context, not its cost.
+    """
+
+    task: str
+    entry: Entry
+    call: CallId | None = None
+    status: str | None = None
+    summary: str | None = None
+    result: str | None = None
+    output_file: str | None = None
+    usage: dict[str, int] = {}
+
+
+def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
+    """Return every notification once. If it was queued and then delivered to the model, the later row counts."""
+    entries = list(entries)
+    queued: list[tuple[int, str]] = []
+    delivered: dict[object, list[tuple[int, str]]] = {}
+    for at, entry in enumerate(entries):
+        if isinstance(entry, QueueOperationEntry):
+            queued += ((at, text) for text in _tag_contents(entry.text) if entry.operation == "enqueue")
+        elif row_texts := [(at, text) for text in _tag_contents(_program_text(entry))]:
+            delivered[entry.uuid or at] = row_texts  # a row that is written again is the same one
+    texts = [pair for row_texts in delivered.values() for pair in row_texts]
+    counts = Counter(text.strip() for _, text in texts)
+    for at, text in queued:
+        counts[text.strip()] -= 1
+        if counts[text.strip()] < 0:
+            texts.append((at, text))
+    return [_parse_notification(text, entries[at]) for at, text in sorted(texts, key=lambda pair: pair[0])]
+
+
+def _program_text(entry: Entry) -> str:
+    """Return the text of a row that may contain a notification: Claude Code's own, not a person's who quotes one."""
+    if isinstance(entry, AttachmentEntry) and isinstance(entry.attachment, QueuedCommand):
+        return extract_text(entry.attachment.prompt)
+    if isinstance(entry, UserEntry):
+        text = entry.text
+        is_program = entry.origin is not None and entry.origin.kind == "task-notification"
+        return (
+            text
+            if is_program or text.lstrip().startswith((_OPEN_TAG, "<system-reminder>", "[SYSTEM NOTIFICATION"))
+            else ""
+        )
+    return ""
+
+
+def _tag_contents(text: str) -> Iterator[str]:
+    """Yield the content of each notification in a text."""
+    start = text.find(_OPEN_TAG)
+    while start >= 0:
+        start += len(_OPEN_TAG)
+        end = text.find(_CLOSE_TAG, start)
+        if end < 0:
+            return
+        yield text[start:end]
+        start = text.find(_OPEN_TAG, end)
+
+
+def _parse_notification(text: str, entry: Entry) -> Notification:
+    # A result may contain anything, even the other elements: those are searched outside of it.
+    before, opened, rest = text.partition("<result>")
+    result, _, after = rest.rpartition("</result>") if opened else ("", "", "")
+    outside = before + after
+    call = tag_text(outside, "tool-use-id")
+    return Notification(
+        task=tag_text(outside, "task-id") or "",
+        entry=entry,
+        call=CallId(call) if call else None,
+        status=tag_text(outside, "status"),
+        summary=unescape(tag_text(outside, "summary") or "") or None,
+        result=(result or rest).strip() if opened else None,
+        output_file=tag_text(outside, "output-file"),
+        usage=_parse_usage(tag_text(outside, "usage") or ""),
+    )
+
+
+def _parse_usage(text: str) -> dict[str, int]:
+    return {name or plain: int(count or number) for name, count, plain, number in _USAGE_COUNT.findall(text)}

@@ -87,6 +87,23 @@ def facts_row(facts: Iterable[Child]) -> Markup:
     return el("p", join((el("span", fact) for fact in facts if fact), Markup(" ")), class_="facts")
 
 
+def choice_chip(url: str, label: str, *, is_chosen: bool, **attributes: Value) -> Markup:
+    """A link that is one of several choices."""
+    return el(
+        "a",
+        label,
+        href=url,
+        class_="chip chosen" if is_chosen else "chip",
+        aria_current="true" if is_chosen else None,
+        **attributes,
+    )
+
+
+def chip_row(label: str, chips: Child) -> Markup:
+    """Links of which one is chosen, after what they choose."""
+    return el("p", el("span", label, class_="label"), chips, class_="chips")
+
+
 def with_code(text: str) -> list[Child]:
     """A sentence of ours, with the parts between backticks as code."""
     return [el("code", part) if at % 2 else part for at, part in enumerate(text.split("`"))]

@@ -11,10 +11,10 @@ from markupsafe import Markup
 from threadline.model.insight.digest import Digest, DigestPeriod, PeriodUnit
 from threadline.model.times import in_zone, zone_name
 from threadline.render import digest_title
-from threadline.render.html import Child, el, join, render_digest
+from threadline.render.html import Child, chip_row, choice_chip, el, join, render_digest
 from threadline.web import urls
 from threadline.web.insight.frame import insight_head, period_fields, prepare_first
-from threadline.web.pages.forms import ALL, FormField, chip_row, choice_chip, filter_form, form_on_error
+from threadline.web.pages.forms import ALL, FormField, filter_form, form_on_error
 from threadline.web.request import Page, check_time_range
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from threadline.model.text import format_size
-from threadline.render.html import Child, el, facts_row, join
+from threadline.render.html import Child, chip_row, choice_chip, el, facts_row, join
 from threadline.web import urls
 from threadline.web.insight.causes import BY_LABELS
-from threadline.web.pages.forms import FormField, chip_row, choice_chip, progress_bar
+from threadline.web.pages.forms import FormField, progress_bar
 from threadline.web.pages.sessions import suggested_values
 from threadline.web.request import Page
 

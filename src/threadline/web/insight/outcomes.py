@@ -18,6 +18,7 @@ from threadline.render.html import (
     Child,
     Column,
     TableRow,
+    choice_chip,
     el,
     figures_row,
     join,
@@ -27,7 +28,7 @@ from threadline.render.html import (
 from threadline.web import urls
 from threadline.web.insight.causes import path_end
 from threadline.web.insight.frame import by_chips, insight_head, lend_zone, period_fields
-from threadline.web.pages.forms import PageRange, choice_chip, filter_form, form_on_error, pager, parse_range
+from threadline.web.pages.forms import PageRange, filter_form, form_on_error, pager, parse_range
 from threadline.web.pages.lists import session_link
 from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.request import Page

@@ -19,10 +19,10 @@ from threadline.model.insight.waste import WASTE_RULES, WasteLimits
 from threadline.model.text import count, format_amount, format_tokens
 from threadline.model.times import zone_name
 from threadline.render import shorten
-from threadline.render.html import EMPTY, Child, Column, TableRow, el, figures_row, join, render_table
+from threadline.render.html import EMPTY, Child, Column, TableRow, choice_chip, el, figures_row, join, render_table
 from threadline.web.insight.causes import format_share
 from threadline.web.insight.frame import insight_head, period_fields, prepare_first
-from threadline.web.pages.forms import FormField, choice_chip, filter_form, form_on_error
+from threadline.web.pages.forms import FormField, filter_form, form_on_error
 from threadline.web.pages.lists import session_link
 from threadline.web.pages.period import parse_period, period_chips
 from threadline.web.request import Page

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.render import shorten, visible
-from threadline.render.html import EMPTY, Child, Value, el, join
+from threadline.render.html import EMPTY, Child, el, join
 from threadline.web.request import Page, PageFunction, PageResult
 from threadline.web.urls import carried_inputs, hidden_inputs, json_path
 
@@ -68,23 +68,6 @@ def filter_form(request: PageRequest, fields: Sequence[FormField], *, preserve: 
 def is_safe_value(text: str) -> bool:
     """Whether a text can be a form value: one with invisible or control characters would not be what it seems."""
     return visible(text) == text
-
-
-def choice_chip(url: str, label: str, *, is_chosen: bool, **attributes: Value) -> Markup:
-    """A link that is one of several choices."""
-    return el(
-        "a",
-        label,
-        href=url,
-        class_="chip chosen" if is_chosen else "chip",
-        aria_current="true" if is_chosen else None,
-        **attributes,
-    )
-
-
-def chip_row(label: str, chips: Child) -> Markup:
-    """Links of which one is chosen, after what they choose."""
-    return el("p", el("span", label, class_="label"), chips, class_="chips")
 
 
 def progress_bar(label: str, text: str, done: int, total: int, url: str, *, poll: str | None = None) -> Markup:

@@ -9,7 +9,8 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.model.times import in_zone, parse_moment, zone_name
-from threadline.web.pages.forms import ALL, chip_row, choice_chip
+from threadline.render.html import chip_row, choice_chip
+from threadline.web.pages.forms import ALL
 from threadline.web.request import check_time_range
 
 if TYPE_CHECKING:

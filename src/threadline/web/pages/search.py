@@ -12,10 +12,9 @@ from threadline.errors import BadQuery
 from threadline.model.text import count
 from threadline.model.times import zone_name
 from threadline.render import shorten, visible
-from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, join, project_link, time_element
+from threadline.render.html import EMPTY, KEPT_HINT, Child, choice_chip, el, facts_row, join, project_link, time_element
 from threadline.web import urls
 from threadline.web.pages.annotations import SEND_ORIGIN, read_or_none, save_search_form, saved_searches_list
-from threadline.web.pages.forms import choice_chip
 from threadline.web.pages.sessions import project_url
 from threadline.web.request import Page
 from threadline.web.urls import carried_inputs, hidden_inputs

@@ -27,6 +27,8 @@ from threadline.render.html import (
     Tile,
     amount_element,
     bar_chart,
+    chip_row,
+    choice_chip,
     draw_treemap,
     el,
     facts_row,
@@ -45,7 +47,7 @@ from threadline.reports import (
     usage_notes,
 )
 from threadline.web import urls
-from threadline.web.pages.forms import ALL, FormField, chip_row, choice_chip, filter_form, form_on_error
+from threadline.web.pages.forms import ALL, FormField, filter_form, form_on_error
 from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.pages.sessions import all_sessions, suggested_values
 from threadline.web.request import Page

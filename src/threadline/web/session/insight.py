@@ -11,7 +11,7 @@ from threadline import insight
 from threadline.errors import BadQuery, NotFound
 from threadline.model.ledger import sum_amounts
 from threadline.render import agent_slug, agent_title, foreign_transcript_slug, shorten
-from threadline.render.html import EMPTY, el, figures_row, join
+from threadline.render.html import EMPTY, choice_chip, el, figures_row, join
 from threadline.web.insight.causes import (
     BY_LABELS,
     CauseLinks,
@@ -34,7 +34,7 @@ from threadline.web.insight.waste import (
     parse_limits,
     render_findings,
 )
-from threadline.web.pages.forms import choice_chip, filter_form, pager, parse_range
+from threadline.web.pages.forms import filter_form, pager, parse_range
 from threadline.web.request import Page
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ from threadline.render import (
     count_tools,
     shorten,
 )
-from threadline.render.html import EMPTY, Child, el, join, time_element
+from threadline.render.html import EMPTY, Child, choice_chip, el, join, time_element
 from threadline.summary import SessionFilter
 from threadline.web import urls
-from threadline.web.pages.forms import choice_chip
 from threadline.web.session.view import ALL_KINDS, SessionView, branch_url
 from threadline.web.urls import SessionLinks, carried_inputs, hidden_inputs
 
