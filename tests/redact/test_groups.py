@@ -107,6 +107,15 @@ def test_a_known_secret_is_removed_from_records_that_were_searched_without_findi
     assert escape(VALUE) not in json.dumps(json.loads(text), ensure_ascii=False).replace("\\\\", "\\")
 
 
+def test_an_encoded_known_secret_is_reported_where_it_is() -> None:
+    """The finding of a known secret that a short text contains in escapes names the field of the text."""
+    records = [message(f"DB_PASSWORD={VALUE}"), message(f"see {escape(VALUE)}")]
+    redactor = SessionRedactor()
+    redactor.learn_all(records)
+    list(redactor.redact_all((record, str(at)) for at, record in enumerate(records)))
+    assert [finding.place for finding in redactor.findings] == ["0.message.content", "1.message.content"]
+
+
 def test_a_word_of_the_settings_is_removed_from_ids() -> None:
     """An id is in no text of a record, but is searched for the user's own words."""
     session = "5e550000-0000-4000-8000-00000badcafe"

@@ -176,9 +176,7 @@ class Redactor:
             at for span in self._find_by_rules(joined, views) for at in positions_in_group(starts, span.start, span.end)
         }
         self.note_plain(text for at, text in enumerate(unsearched) if at not in with_views)
-        untouched = [text for at, text in enumerate(unsearched) if at not in touched]
-        self.note_clean(untouched)
-        self.note_clean_views(untouched)
+        self.note_clean(text for at, text in enumerate(unsearched) if at not in touched)
 
     def _find_by_rules(self, text: str, views: list[TextView]) -> list[Span]:
         spans = find_spans(text, views)
@@ -250,13 +248,14 @@ class Redactor:
     def is_unchanged(self, texts: list[str], ids: list[str]) -> bool:
         """Whether redacting these texts of a record one by one would change none of them.
 
-        The texts were learned, and none is a secret by the name of its field. Their views are searched for known
-        secrets with the whole record.
+        The texts were learned, and none is a secret by the name of its field.
         """
+        hashes = set(map(hash, texts))
         return (
             not self._patterns
             and self.level is Level.STANDARD
-            and self._clean_hashes.issuperset(map(hash, texts))
+            and hashes <= self._clean_hashes
+            and hashes - self._plain_hashes <= self._clean_views
             and self._marks.keys().isdisjoint(texts)
             and next(self._find_known("\n".join((*texts, *ids))), None) is None
         )
