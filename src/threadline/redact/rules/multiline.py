@@ -16,7 +16,9 @@ from threadline.redact.rules.prefilter import RareMarks, gate, match_at_places, 
 from threadline.redact.rules.tokens import MIN_RUN, find_token_uncached
 
 PRIVATE_KEY = "private-key"
-_ARMOUR_LINE = compile_lazily(rb"----(?:-| )(BEGIN|END)[ A-Z0-9_-]{0,60}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)(?:-| )----")
+_ARMOUR_LINE = compile_lazily(
+    rb"----(?:-| )(BEGIN|END)[ A-Z0-9_-]{0,60}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)(?:-| )----"
+)
 _ARMOUR_MARKS = frozenset((prefilter.BEGIN, prefilter.END, prefilter.SSH2_BEGIN, prefilter.SSH2_END))
 _CUT_END = compile_lazily(rb"----[- ]END[ A-Z0-9_-]{0,60}\Z|----[- ]E?N?D?\Z|-{1,4}\Z")
 # How the body of a private key starts: OpenSSH's own format, and an ASN.1 sequence that starts with a version (RSA,
