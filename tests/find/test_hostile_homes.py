@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.find.home_files import OTHER_SESSION, SESSION, list_home, write
 
+import threadline
 from threadline import files, home_files
 from threadline.find import project_paths, transcript_at
 from threadline.find.listing import TranscriptWalk
@@ -349,3 +350,19 @@ def test_any_name_is_listed(tmp_path: Path, name: bytes) -> None:
     else:
         assert [os.fsencode(transcript.path) for transcript in result.transcripts] == [file]
         assert result.transcripts[0].path.read_bytes() == b'{"cwd":"/x"}\n'
+
+
+@pytest.mark.parametrize("seconds", [2**34 - 1, -(2**31)])
+def test_times_that_sqlite_cannot_store(tmp_path: Path, seconds: int) -> None:
+    """A session whose file was changed after the year 2262, or before 1970, is listed, and an append to it is read."""
+    path = write(tmp_path / "home", MAIN)
+    row = '{"type": "user", "uuid": "u", "sessionId": "%s", "message": {"role": "user", "content": "shelf"}}\n'
+    for size in (1, 2):
+        path.write_text(row % SESSION * size)
+        try:
+            os.utime(path, (seconds, seconds))
+        except OSError:
+            pytest.skip("the file system cannot store this time")
+        with threadline.open(tmp_path / "home", index=tmp_path / "index.sqlite") as archive:
+            archive.refresh()
+            assert [session.id for session in archive.sessions()] == [SESSION]

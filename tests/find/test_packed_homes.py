@@ -397,3 +397,11 @@ def test_homes_of_an_archive(home: Path, tmp_path: Path) -> None:
     with pytest.raises(Ambiguous, match="2 homes"):
         look(two)
     assert [found.path.parts[-2:] for found in homes(one)] == [("me", ".claude")]
+
+
+def test_huge_sizes_in_headers_are_refused_at_once(tmp_path: Path) -> None:
+    """A file that claims to be larger than any archive may be is not skipped byte by byte."""
+    path = tmp_path / "b.tar"
+    path.write_bytes(file_info(TRANSCRIPT, 1 << 62).tobuf(tarfile.GNU_FORMAT))
+    with pytest.raises(Unreadable, match="unpacks to more than"):
+        look(path)

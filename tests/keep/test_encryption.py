@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.keep.stores import (
     write_home,
 )
 
+import threadline
 from threadline.errors import NotFound, Unreadable
 from threadline.keep import PASSPHRASE_VARIABLE, Catalogue, Machine, Store, forget_session, merge_keeps, repack
 from threadline.keep.encryption import (
@@ -295,3 +297,26 @@ def test_killed_process_leaves_no_partial_key(tmp_path: Path) -> None:
         number += 1
     assert number > 4
     assert load_or_create_key_file(path) == load_or_create_key_file(path)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_only_reading_the_keep_leaves_plain_text_in_the_cache(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, keep: bool
+) -> None:
+    """What a command reads from an encrypted keep is plain text in a private cache. Without the keep, nothing is."""
+    row = {"type": "user", "sessionId": session_id(1), "message": {"role": "user", "content": "walnut lantern"}}
+    home = write_home(tmp_path / "home", {transcript_path(1): json.dumps(row).encode() + b"\n"})
+    (tmp_path / "data" / "threadline").mkdir(parents=True)
+    (tmp_path / "data" / "threadline" / "machine").write_text(f"{HERE.id}\n")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    keep_home(store, home)
+    (home / transcript_path(1)).unlink()
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("THREADLINE_CACHE", str(cache))
+    monkeypatch.setenv(KEY_FILE_VARIABLE, str(tmp_path / "key"))
+    with threadline.open(home, keep=store.folder if keep else False) as archive:
+        archive.refresh()
+        assert len(list(archive.sessions())) == keep
+    plain = [path for path in cache.rglob("*") if path.is_file() and b"walnut" in path.read_bytes()]
+    assert bool(plain) == keep
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (cache, *plain))

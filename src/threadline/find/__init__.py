@@ -20,7 +20,13 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.find.changes import StatKey, detect_changes
-    from threadline.find.fingerprint import change_time_ns, has_known_prefix, make_fingerprint, path_change_time_ns
+    from threadline.find.fingerprint import (
+        change_time_ns,
+        has_known_prefix,
+        make_fingerprint,
+        modified_time_ns,
+        path_change_time_ns,
+    )
     from threadline.find.home_dirs import homes
     from threadline.find.layout import (
         HOME_MARKERS,
@@ -77,7 +83,13 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "changes": ["StatKey", "detect_changes"],
-        "fingerprint": ["change_time_ns", "has_known_prefix", "make_fingerprint", "path_change_time_ns"],
+        "fingerprint": [
+            "change_time_ns",
+            "has_known_prefix",
+            "make_fingerprint",
+            "modified_time_ns",
+            "path_change_time_ns",
+        ],
         "home_dirs": ["homes"],
         "layout": [
             "HOME_MARKERS",

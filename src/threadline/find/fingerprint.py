@@ -21,15 +21,26 @@ END = 4096
 _BLOCK = 1 << 20
 # The coarsest mtimes (those of FAT) advance every two seconds. A ctime advances with the kernel's clock.
 _MTIME_GRANULARITY_NS = 2_000_000_000
+_MAX_INTEGER = (1 << 63) - 1
 HAS_CHANGE_TIME = os.name != "nt"
 """Whether `st_ctime_ns` is the time of the last change. On Windows it is when the file was created."""
 
 
 def make_stat(path: str, status: os.stat_result, now_ns: int) -> TranscriptStat:
     """Return what a directory says about a transcript; `now_ns` decides whether its mtime is racy."""
-    ctime_ns = change_time_ns(status)
-    is_racy = status.st_mtime_ns > now_ns - _MTIME_GRANULARITY_NS
-    return TranscriptStat(path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, is_racy, ctime_ns)
+    ctime_ns, mtime_ns = change_time_ns(status), modified_time_ns(status)
+    is_racy = mtime_ns > now_ns - _MTIME_GRANULARITY_NS
+    return TranscriptStat(path, *_file_number(status), status.st_size, mtime_ns, is_racy, ctime_ns)
+
+
+def modified_time_ns(status: os.stat_result) -> int:
+    """Return the mtime. A time after the year 2262, which SQLite cannot store, becomes the last one that it can."""
+    return min(status.st_mtime_ns, _MAX_INTEGER)
+
+
+def _file_number(status: os.stat_result) -> tuple[int, int]:
+    """Device and inode, in the range that SQLite can store. Some file systems use all 64 bits."""
+    return status.st_dev & _MAX_INTEGER, status.st_ino & _MAX_INTEGER
 
 
 def change_time_ns(status: os.stat_result) -> int:
@@ -133,8 +144,8 @@ def has_known_prefix(path: str, status: os.stat_result, fingerprint: TranscriptF
 
 
 def _needs_full_checksum(status: os.stat_result, fingerprint: TranscriptFingerprint) -> bool:
-    is_same_file = (status.st_dev, status.st_ino) == (fingerprint.device, fingerprint.inode)
-    times = (status.st_mtime_ns, change_time_ns(status))
+    is_same_file = _file_number(status) == (fingerprint.device, fingerprint.inode)
+    times = (modified_time_ns(status), change_time_ns(status))
     is_touched = status.st_size == fingerprint.size and times != (fingerprint.mtime_ns, fingerprint.ctime_ns)
     return not is_same_file or is_touched
 

@@ -261,6 +261,7 @@ class PackedArchive:
                     archive.members = []  # it would remember all of them
                     if len(archive.pax_headers) > MAX_SHARED_HEADERS:
                         raise Unreadable(self._damage("too many values describe all files"))
+                    stream.check_size(member.size)
                     stream.header_bytes = member.offset_data - archive.offset  # its content, before the next header
                     is_file = member.isreg() and not member.issparse()
                     is_readable = is_file or member.islnk() or member.isdir()
@@ -377,6 +378,11 @@ class _Stream:
         self._source = source
         self._left = limit
         self.header_bytes = 0
+
+    def check_size(self, size: int) -> None:
+        """Refuse content of a size over the limit. `tarfile` would skip it in blocks, even after the archive's end."""
+        if size > self._left:
+            raise _TooLargeError
 
     def read(self, size: int) -> bytes:
         data: bytes = self._source.read(size)

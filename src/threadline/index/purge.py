@@ -26,7 +26,7 @@ from time import process_time, time
 
 from threadline import locks
 from threadline.errors import Error
-from threadline.find import change_time_ns, has_known_prefix
+from threadline.find import change_time_ns, has_known_prefix, modified_time_ns
 from threadline.index.store import (
     FIELDS,
     KNOWN_COLUMNS,
@@ -255,6 +255,10 @@ def _is_rewritten(known: TranscriptFingerprint) -> bool:
         OSError: it cannot be read.
     """
     status = os.stat(known.path)  # noqa: PTH116 - thousands of files
-    if (status.st_size, status.st_mtime_ns, change_time_ns(status)) == (known.size, known.mtime_ns, known.ctime_ns):
+    if (status.st_size, modified_time_ns(status), change_time_ns(status)) == (
+        known.size,
+        known.mtime_ns,
+        known.ctime_ns,
+    ):
         return False
     return not has_known_prefix(known.path, status, known)
