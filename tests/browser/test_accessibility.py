@@ -13,6 +13,7 @@ from tests.browser.paths import ALL, LONGEST, SHORT, fill_ids
 from tests.browser.probes import wait_for_frame
 from tests.browser.server import start_server
 from tests.browser.visitor import Visitor
+from tests.profiles import is_quick_run
 
 
 def violations(page: Page, *rules: str) -> list[str]:
@@ -125,7 +126,7 @@ def test_the_session_is_a_feed(visit: Visitor) -> None:
     articles = page.locator("[role=feed] article[aria-posinset]")
     sizes = {articles.nth(at).get_attribute("aria-setsize") for at in range(5)}
     assert len(sizes) == 1
-    assert int(sizes.pop() or 0) > 10_000
+    assert int(sizes.pop() or 0) > (1_000 if is_quick_run() else 10_000)
     assert articles.first.get_attribute("aria-posinset") == "1"
 
 
