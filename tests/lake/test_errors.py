@@ -405,7 +405,13 @@ def test_sql_of_a_lake_names_the_lake(cli: CliRunner, lake: Bucket) -> None:
         "The lake is read-only (DROP). Only SELECT statements are allowed.",
     )
     assert_refused(cli("lake", "sql", lake.uri, "SELECT * FROM read_csv('/etc/passwd')"), "Only the lake can be read")
-    for statement in ("DROP TABLE charges", "/* all */ -- now\ndrop table charges", "INSERT INTO charges SELECT 1"):
+    for statement in (
+        "DROP TABLE charges",
+        "/* all */ -- now\ndrop table charges",
+        "INSERT INTO charges SELECT 1",
+        "WITH rows AS (SELECT 1) INSERT /* new */ INTO charges SELECT * FROM rows",
+        "FROM charges INSERT\nOVERWRITE charges SELECT *",
+    ):
         assert_refused(cli("lake", "sql", lake.uri, statement, "--engine", "sail"), "The lake is read-only (")
     assert cli("lake", "sql", lake.uri, "SELECT 1 WHERE false").err == "threadline: No rows.\n"
 

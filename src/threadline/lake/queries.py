@@ -35,6 +35,9 @@ _WORDS = re.compile(r'"([^"]+)"|(\S+)')
 # The first word of a statement of Spark SQL, and those that only read.
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*|/\*.*?\*/)*(\w*)", re.DOTALL)
 _READING_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "EXPLAIN", "DESCRIBE", "DESC", "SHOW"})
+# `WITH` and `FROM` can also begin a statement that inserts. What is quoted or a comment is not a part of the statement.
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_INSERT = re.compile(r"\bINSERT\s+(?:INTO|OVERWRITE)\b", re.IGNORECASE)
 _NO_WORD = r"[^a-z0-9\x{80}-\x{10FFFF}]"
 _LAKE_KEYS = {"person": "who pushed the transcript", "team": "the team of that person"}
 """Keys of `lake usage --by` that a lake adds."""
@@ -177,6 +180,8 @@ def query_on_engine(
 
     first = _FIRST_WORD.match(query)
     word = first[1].upper() if first is not None else ""
+    if _INSERT.search(_QUOTED.sub(" ", query)):
+        word = "INSERT"
     if word not in _READING_WORDS:
         raise BadQuery(f"The lake is read-only ({word or 'no statement'}). Only SELECT statements are allowed.")
     catalogue = Catalogue(bucket, require_commit(bucket))
