@@ -2,7 +2,7 @@
 
 import { fetchText } from "./fetch.js";
 
-/** How long a session is open before its file to share is prepared: whoever only looks in does not need it. */
+/** How long a session must be open before its file to share is prepared. Brief visits do not need it. */
 const STAY_MS = 3000;
 
 /** Prepare a page when the pointer or the focus comes near the link to it. */
@@ -18,7 +18,7 @@ export function prepareLinks() {
 }
 
 /**
- * Prepare the file of a session once the reader has stayed for a moment, but not on battery, if the browser tells that.
+ * Prepare the file of a session once the reader has stayed for a moment, but not on battery, if the browser reports that.
  * When the request is aborted, the server stops.
  * @param {import("./session.js").Session} session
  */

@@ -97,7 +97,7 @@ class SharePlan(Struct, frozen=True):
         settings, links = load_settings(choice.hide, level=choice.level), archive.links()
         files = list_session_files(session.path, archive.homes)
         sharing = archive.transcripts_sharing([str(file.path) for file in files if file.is_lines])
-        # A cached session may be older than its files, so its version does not do.
+        # A cached session may be older than its files, so its version is not enough.
         paths = (*(file.path for file in files), *map(Path, sharing or ()))
         states = tuple(map(file_state, paths)), tuple(links.summaries), tuple(links.owners.items())
         name = f"{safe_name(str(session.session.id or session.path.stem))}.{choice.form}"
