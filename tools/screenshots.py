@@ -67,7 +67,7 @@ def _shoot_pages(browser: Browser, environment: dict[str, str]) -> None:
         page.locator(".cause-list").first.wait_for()
         page.screenshot(path=IMAGES / "home.png")
         page.goto(f"{address}/sessions")
-        page.get_by_role("link", name="Vouchers applied twice at checkout").first.click()
+        page.get_by_role("link", name="Same voucher accepted twice").first.click()
         page.locator("article.item").first.wait_for()
         page.wait_for_load_state("networkidle")
         page.mouse.move(0, 0)

@@ -43,6 +43,7 @@ def write(
     megabytes: float = 2,
     transcripts: int | None = None,
     until: date = _UNTIL,
+    story: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> HomeSize:
     """Write a home into an empty or new directory.
@@ -54,6 +55,7 @@ def write(
             Small ones are larger, since the sessions that every home has take about 2.
         transcripts: The number of transcripts; by default that of real homes of this size.
         until: The day of the newest session.
+        story: Whether to add the session that is written by hand (`tools.demo.story`), on 14 November 2026.
         progress: Called after each session with bytes written and bytes to write.
 
     Raises:
@@ -69,7 +71,7 @@ def write(
             raise BadQuery(f"{directory} is not empty. Name a new directory, so that no home is written over.")
         directory.mkdir(parents=True, exist_ok=True)
         generator = HomeGenerator(
-            directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until
+            directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until, story=story
         )
         sessions = generator.write(progress)
     except OSError as error:

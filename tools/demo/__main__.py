@@ -23,7 +23,7 @@ def ship(target: Path = SHIPPED) -> None:
     """Write the home that `threadline demo` unpacks. The same generator always writes the same bytes."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        write(home)
+        write(home, story=True)
         target.parent.mkdir(exist_ok=True)
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
             for path in sorted(path for path in home.rglob("*") if path.is_file()):

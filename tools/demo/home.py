@@ -12,8 +12,9 @@ from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
-from tools.demo import projects, side_files, versions
+from tools.demo import projects, side_files, story, versions
 from tools.demo.session import Plan, Session, SessionResult
+from tools.demo.story import Story
 from tools.demo.text import Pools
 from tools.demo.writer import uuid
 
@@ -51,8 +52,11 @@ REQUIRED_SESSIONS: tuple[tuple[str, frozenset[str], int], ...] = (
 class HomeGenerator:
     """Plans the sessions of a home and writes them in order of time."""
 
-    def __init__(self, root: Path, *, seed: int, size: int, count: int | None, until: date) -> None:
+    def __init__(
+        self, root: Path, *, seed: int, size: int, count: int | None, until: date, story: bool = False
+    ) -> None:
         self._root = root
+        self._story = story
         self._seed = seed
         self._rng = Random(f"{seed}/home")  # seeded, for invented text
         self._last = datetime.combine(until, time(20), UTC)
@@ -157,6 +161,8 @@ class HomeGenerator:
             done += previous.size
             if progress is not None:
                 progress(min(done, goal), goal)
+        if self._story:
+            results.append(Story(self._root, self.pools(story.PROJECT)).write())
         side_files.write_home_files(self._root, results, self._rng)
         return results
 

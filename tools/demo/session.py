@@ -138,7 +138,7 @@ class Session:
         else:
             events.closing(self)
         self.writer.close(torn=torn)
-        return self._result()
+        return self.result()
 
     def _copy(self, previous: SessionResult) -> None:
         old = previous.plan.identity.encode()
@@ -250,7 +250,8 @@ class Session:
         """Web searches so far, those of agents included."""
         return self.workspace.searches
 
-    def _result(self) -> SessionResult:
+    def result(self) -> SessionResult:
+        """What is known about the session, which has been written."""
         return SessionResult(
             plan=self.plan,
             prompts=self.prompts,
