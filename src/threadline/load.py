@@ -311,15 +311,15 @@ def _other_transcripts(session: model.Session, own: set[str]) -> list[Transcript
         for main in (*_same_session_elsewhere(session.path), *related)
         for transcript in (transcript_at(main, homes=session.homes), *agent_transcripts(main, session.homes, ()))
     ]
-    ids = {id_.encode() for entry in session for id_ in _entry_ids(entry)}
+    ids = {id_.encode(errors="surrogatepass") for entry in session for id_ in _entry_ids(entry)}
     remaining = [
         (transcript, frozenset(_ENTRY_IDS.findall(_read_start(transcript.path))))
         for transcript in _neighbours(session.path, session.homes)
     ]
     while sharing := [pair for pair in remaining if not ids.isdisjoint(pair[1])]:
+        remaining = [pair for pair in remaining if ids.isdisjoint(pair[1])]
         others += [transcript for transcript, _ in sharing]
         ids = ids.union(*(own_ids for _, own_ids in sharing))
-        remaining = [pair for pair in remaining if pair not in sharing]
     by_path = {str(transcript.path): transcript for transcript in others}
     return [by_path[path] for path in sorted(by_path.keys() - own)]
 

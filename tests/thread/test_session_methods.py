@@ -80,3 +80,11 @@ def test_continuation_may_have_any_id(session: str, tmp_path: Path) -> None:
     read_session = read(write(tmp_path / f"{SESSION}.jsonl", *rows, f"{json.dumps(row)}\n".encode()))
     assert any(continuation.forward for continuation in read_session.continuations)
     assert read_session.ledger.total.charges == 1
+
+
+def test_ids_may_be_half_a_surrogate_pair(tmp_path: Path) -> None:
+    """The charges of a session are counted if a row has an id that UTF-8 cannot encode."""
+    rows = transcript(prompt("hi"), reply("ok", output=9), chain("user", uuid="\ud800"))
+    main = tmp_path / f"{SESSION}.jsonl"
+    main.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    assert read(main).ledger.total.charges == 1
