@@ -380,6 +380,12 @@ def test_file_read_in_two_parts_is_proven_whole() -> None:
     )
 
 
+def test_time_after_the_end_of_the_calendar_is_unknown() -> None:
+    """The last microsecond of the year 9999 is a valid timestamp, and as a floating-point number in the next year."""
+    session = session_of(chain("user", timestamp="9999-12-31T23:59:59.999999Z"))
+    assert state_at(session).time is None
+
+
 def test_carriage_returns_are_removed() -> None:
     """Claude Code removes them before newlines and writes them back."""
     assert file_of(session_of(write_call(A, "a\r\nb\r\n"))).content == "a\nb\n"

@@ -142,12 +142,17 @@ def is_within(when: datetime | None, since: datetime | None, until: datetime | N
     return when is not None and (since is None or when >= since) and (until is None or when <= until)
 
 
-def moment_from_mtime(mtime_ns: int) -> datetime | None:
-    """Return a file's mtime as a moment; None for an impossible one, which file systems may report."""
+def moment_from_seconds(seconds: float) -> datetime | None:
+    """Return the moment this many seconds after 1970 began; None if it is after the last year of the calendar."""
     try:
-        return datetime.fromtimestamp(mtime_ns / 1e9, UTC)
+        return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return None
+
+
+def moment_from_mtime(mtime_ns: int) -> datetime | None:
+    """Return a file's mtime as a moment; None for an impossible one, which file systems may report."""
+    return moment_from_seconds(mtime_ns / 1e9)
 
 
 def timestamp_from_mtime(mtime_ns: int) -> str:

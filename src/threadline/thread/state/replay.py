@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from difflib import unified_diff
 
 from msgspec.structs import replace
@@ -13,6 +12,7 @@ from threadline.model.entries import AssistantEntry, ChainEntry, PermissionModeE
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Session
 from threadline.model.state import Evidence, EvidenceKind, FileDifference, FileState, FileVersion, ProofLevel, State
+from threadline.model.times import moment_from_seconds
 from threadline.thread.state.events import OrderedLine, ReplayEvent, order_lines, replay_events
 from threadline.thread.state.files import BackupReader, TrackedFiles
 from threadline.thread.state.lists import TrackedLists
@@ -44,7 +44,7 @@ def state_at(session: Session, place: Place | None = None, backup: BackupReader 
             state = _apply_settings(state, event)
     return replace(
         state,
-        time=datetime.fromtimestamp(last.key[0], UTC) if last is not None and last.key[0] else None,
+        time=moment_from_seconds(last.key[0]) if last is not None and last.key[0] else None,
         files=_with_rewinds(files.states(), session, last),
         todos=lists.todos(),
         tasks=lists.tasks(),
