@@ -380,6 +380,14 @@ def test_file_read_in_two_parts_is_proven_whole() -> None:
     )
 
 
+def test_impossible_number_of_lines_proves_nothing() -> None:
+    """A file that was read in parts is not proven whole by a negative number."""
+    file = {"filePath": A, "content": "x", "numLines": 1, "startLine": 1, "totalLines": -5}
+    part = call("Read", {"file_path": A}, "1\tx", details={"type": "text", "file": file})
+    state = file_of(session_of(part, part))
+    assert (state.proven, state.lines, state.total_lines) == (ProofLevel.PARTIAL, {1: "x"}, None)
+
+
 def test_time_after_the_end_of_the_calendar_is_unknown() -> None:
     """The last microsecond of the year 9999 is a valid timestamp, and as a floating-point number in the next year."""
     session = session_of(chain("user", timestamp="9999-12-31T23:59:59.999999Z"))

@@ -205,7 +205,8 @@ class TrackedFiles:
             self._read_text(tracked, file, evidence)
 
     def _read_text(self, tracked: TrackedFile, file: ReadFile, evidence: Evidence) -> None:
-        start, count, total = max(1, file.start_line or 1), file.num_lines, file.total_lines
+        start, count = max(1, file.start_line or 1), file.num_lines
+        total = file.total_lines if file.total_lines is not None and file.total_lines > 0 else None
         if start == 1 and count == total and count and not file.truncated_by_token_cap:
             tracked.record_content(_normalise_newlines(file.content), evidence, self.command_count)
         else:
