@@ -37,6 +37,12 @@ def test_parts_change_independently() -> None:
     assert read_annotations().sessions == {}
 
 
+def test_tags_are_compared_without_control_characters() -> None:
+    """A tag that consists of them is no tag."""
+    annotate_session("a", tags=["\x07", "bug", "bug\x01", "\x02 bug,review"])
+    assert read_annotations().sessions["a"].tags == ("bug", "review")
+
+
 def test_the_file_is_private_and_outside_homes() -> None:
     """Only its owner may read it, and it is in the data folder."""
     annotate_session("a", starred=True)

@@ -31,11 +31,11 @@ _MAX_SEARCHES = 500
 _MAX_BYTES = 64 * 1024 * 1024
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _PAGES = ("/search", "/sessions", "/calls", "/files", "/usage", "/errors", "/history")
-"""The pages whose address can be saved as a search."""
+"""The pages whose addresses can be saved as searches."""
 
 
 class Annotation(Struct, frozen=True, omit_defaults=True):
-    """What the user noted about a session, and when that changed last."""
+    """What the user noted about a session, and when it was last changed."""
 
     starred: bool = False
     tags: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ def save_search(name: str, address: str) -> SavedSearch:
     """Save a search under a name. One with the same name is replaced.
 
     Raises:
-        BadQuery: the name is missing or too long, or the address is not one of a page that can be saved.
+        BadQuery: the name is missing or too long, or the address is not that of a page that can be saved.
         IndexBusy: another process is changing the file.
         Unreadable: the file cannot be read or written.
     """
@@ -151,7 +151,7 @@ def remove_search(name: str) -> None:
     """Remove a saved search.
 
     Raises:
-        NotFound: there is none of that name.
+        NotFound: no saved search has this name.
         IndexBusy: another process is changing the file.
         Unreadable: the file cannot be read or written.
     """
@@ -172,17 +172,22 @@ def parse_tags(text: str) -> tuple[str, ...]:
 
 
 def _check_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    unique = tuple(dict.fromkeys(tag for part in tags for tag in parse_tags(part)))
+    unique = tuple(dict.fromkeys(tag for text in tags for tag in parse_tags(_clean_text(text))))
     if len(unique) > MAX_TAGS:
         raise BadQuery(f"A session can have at most {MAX_TAGS} tags.")
     return tuple(_check_text(tag, "tag", MAX_TAG) for tag in unique)
 
 
 def _check_text(text: str, what: str, most: int) -> str:
-    text = _CONTROL.sub("", text.replace("\r\n", "\n")).strip()
+    text = _clean_text(text)
     if len(text) > most:
         raise BadQuery(f"A {what} can have at most {most:,} characters. This one has {len(text):,}.")
-    return text.encode(errors="replace").decode()
+    return text
+
+
+def _clean_text(text: str) -> str:
+    """Return a text without control characters, which UTF-8 can encode."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n")).strip().encode(errors="replace").decode()
 
 
 class _OpenFile(Struct):
