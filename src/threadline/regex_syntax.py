@@ -37,7 +37,7 @@ class CharSet(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    r"""A position: `^`, `$`, `\A`, `\Z`, `\b` or `\B`, named by its last character."""
+    r"""A position: `^`, `$`, `\A`, `\Z`, `\b` or `\B`, named by its last character. `\z` (Python 3.14) is `\Z`."""
 
     name: str
 
@@ -114,7 +114,8 @@ _OCTAL_ESCAPE = re.compile(r"0[0-7]{0,2}|[0-3][0-7]{2}")
 _GROUP_NUMBER = re.compile("[1-9][0-9]?")
 _OCTAL_IN_SET = re.compile(r"[0-7]{1,3}")
 _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_VERBOSE_GAP = re.compile(r"(?:\s+|#[^\n]*\n?)+")
+_COMMENTS = re.compile(r"(?:\(\?#[^)]*\))+")
+_VERBOSE_GAP = re.compile(r"(?:[ \t\n\r\f\v]+|#[^\n]*\n?|\(\?#[^)]*\))+")
 
 
 def parse_regex(pattern: re.Pattern[str]) -> Sequence:
@@ -178,7 +179,7 @@ class _Parser:
     def _terms(self) -> Sequence:
         nodes: list[Node] = []
         while True:
-            self._skip_verbose_gap()
+            self._skip_gap()
             if self._at >= len(self._pattern) or self._pattern[self._at] in "|)":
                 return tuple(nodes)
             atom = self._atom()
@@ -186,7 +187,7 @@ class _Parser:
                 nodes.append(self._repeated(atom))
 
     def _repeated(self, atom: Node) -> Node:
-        self._skip_verbose_gap()
+        self._skip_gap()
         repeat = _REPEAT.match(self._pattern, self._at)
         if repeat is None:
             return atom
@@ -216,9 +217,9 @@ class _Parser:
         if char in "dDwWsS":
             self._at += 1
             return Category(char)
-        if char in "AZbB":
+        if char in "AZzbB":
             self._at += 1
-            return Anchor(char)
+            return Anchor("Z" if char == "z" else char)
         group = _GROUP_NUMBER.match(self._pattern, self._at)
         if group is not None and _OCTAL_ESCAPE.match(self._pattern, self._at) is None:
             self._at = group.end()
@@ -272,9 +273,6 @@ class _Parser:
         start = self._pattern[self._at : self._at + 3]
         if not start.startswith("?"):
             return Group(self._body())
-        if start.startswith("?#"):
-            self._at = self._pattern.index(")", self._at) + 1
-            return None
         if start == "?P=":
             self._at = self._pattern.index(")", self._at) + 1
             return BackReference()
@@ -322,8 +320,9 @@ class _Parser:
         self._at += len(text) if is_here else 0
         return is_here
 
-    def _skip_verbose_gap(self) -> None:
-        gap = _VERBOSE_GAP.match(self._pattern, self._at) if self._is_verbose else None
+    def _skip_gap(self) -> None:
+        """Skip comments and, in a verbose expression, white space. A repetition may follow them."""
+        gap = (_VERBOSE_GAP if self._is_verbose else _COMMENTS).match(self._pattern, self._at)
         self._at = gap.end() if gap is not None else self._at
 
 

@@ -133,6 +133,9 @@ def _format_member(member: str | tuple[str, str] | Category) -> str:
         (r"[\b]", [Literal("\b")]),
         ("ab|ac", [Literal("a"), CharSet(("b", "c"))]),
         ("(?x) a b # c\n [ ]", [*map(Literal, "ab ")]),
+        ("(?x) a \u00a0 +", [Literal("a"), Repeat((Literal("\u00a0"),), 1, None)]),
+        ("a(?#note)+", [Repeat((Literal("a"),), 1, None)]),
+        ("(?x:b (?#note) +)", [Group((Repeat((Literal("b"),), 1, None),), "x")]),
         ("(?:(?x: a )) b", [Group((Group((Literal("a"),), "x"),)), *map(Literal, " b")]),
         ("(?#note)a(?P<n>b)(?P=n)", [Literal("a"), Group((Literal("b"),)), BackReference()]),
         (
