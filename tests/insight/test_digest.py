@@ -55,7 +55,10 @@ def test_period_by_name(unit: str, value: str, name: str) -> None:
     assert before.unit == period.unit
 
 
-@pytest.mark.parametrize(("unit", "value"), [("week", "2026-W60"), ("week", "soon"), ("day", "x"), ("month", "-99999")])
+@pytest.mark.parametrize(
+    ("unit", "value"),
+    [("week", "2026-W60"), ("week", "soon"), ("day", "x"), ("month", "-99999"), ("month", "00113"), ("month", "13")],
+)
 def test_unknown_period(unit: str, value: str) -> None:
     """The message says what to write."""
     with pytest.raises(BadQuery):

@@ -23,7 +23,8 @@ _LAST_MONTH = date.max.replace(day=1)
 _LAST_WORDS = frozenset({"last", "previous", "prev", "-1"})
 _THIS_WORDS = frozenset({"", "this", "current", "now", "0"})
 _AGO = re.compile(r"-(\d{1,4})")
-_MIN_MONTH = 3
+_MIN_MONTH_LETTERS = 3
+_MAX_MONTH_DIGITS = 2
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -131,9 +132,10 @@ class DigestPeriod(Struct, frozen=True):
 def _month_number(word: str) -> int | None:
     """The number of a month: `11`, `nov`, `november`."""
     if word.isascii() and word.isdecimal():
-        return int(word) if 1 <= int(word[:3]) <= len(_MONTHS) else None
-    matches = [number for number, name in enumerate(_MONTHS, 1) if len(word) >= _MIN_MONTH and name.startswith(word)]
-    return matches[0] if matches else None
+        return int(word) if len(word) <= _MAX_MONTH_DIGITS and 1 <= int(word) <= len(_MONTHS) else None
+    if len(word) < _MIN_MONTH_LETTERS:
+        return None
+    return next((number for number, name in enumerate(_MONTHS, 1) if name.startswith(word)), None)
 
 
 def _step_back(today: date, unit: PeriodUnit, steps: int) -> date:
