@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -475,6 +476,20 @@ def test_past_and_future_mtimes_are_valid(tmp_path: Path, at: int) -> None:
     assert store.kinds(LATER) == ["rewritten"]
     assert store.kinds(LATER) == []
     assert is_up_to_date(store)
+
+
+def test_inodes_and_times_of_64_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some file systems have inodes and times that SQLite cannot store. A file with them is unchanged, and can move."""
+    file = put(tmp_path, MAIN, LINES)
+    fields, named = cast("Any", file.stat().__reduce__())[1]
+    status = os.stat_result((fields[0], 2**64 - 3, 2**63 + 1, *fields[3:]), {**named, "st_mtime_ns": 2**63 + SECOND})
+    stat = msgspec.structs.replace(fingerprint.make_stat(str(file), status, LATER), racy=False)
+    assert changes_module.stat_change(stat, status) is None
+    known = make_fingerprint(stat, len(LINES))
+    monkeypatch.setattr(TranscriptWalk, "stats", lambda _walk: iter([(str(file), status)]))
+    assert detect_changes([known], [Home(tmp_path, "option")], now_ns=LATER).unchanged == 1
+    renamed = msgspec.structs.replace(known, path="renamed", size=len(LINES) - 1)
+    assert changes_module.MissingTranscripts([renamed]).identify(str(file), status) == renamed
 
 
 def test_clock_set_back_skips_nothing(tmp_path: Path) -> None:

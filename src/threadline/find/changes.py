@@ -29,9 +29,11 @@ from typing import NamedTuple, Protocol
 from threadline.find.fingerprint import (
     HAS_CHANGE_TIME,
     change_time_ns,
+    file_number,
     has_known_prefix,
     hash_ends,
     make_stat,
+    modified_time_ns,
     with_new_stat,
 )
 from threadline.find.listing import TranscriptWalk
@@ -81,12 +83,17 @@ def stat_change(before: TranscriptStat | TranscriptFingerprint, now: os.stat_res
 
     A grown file may have been rewritten, and an equal status of a racy file proves nothing; only the bytes tell.
     """
-    if (now.st_dev, now.st_ino) != (before.device, before.inode):
+    if file_number(now) != (before.device, before.inode):
         return ChangeKind.REPLACED
     if now.st_size != before.size:
         return ChangeKind.GROWN if now.st_size > before.size else ChangeKind.TRUNCATED
-    is_same = (now.st_mtime_ns, change_time_ns(now)) == (before.mtime_ns, before.ctime_ns)
+    is_same = (modified_time_ns(now), change_time_ns(now)) == (before.mtime_ns, before.ctime_ns)
     return None if is_same else ChangeKind.REWRITTEN
+
+
+def _stat_key(status: os.stat_result) -> StatKey:
+    device, inode = file_number(status)
+    return modified_time_ns(status), status.st_size, inode, device, change_time_ns(status), 0
 
 
 class _FingerprintList:
@@ -140,7 +147,9 @@ class _Comparison:
             met.add(path)
             key = unmet.pop(path, None)
             ctime_ns = status.st_ctime_ns if HAS_CHANGE_TIME else 0
-            if key == (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, ctime_ns, 0) and (
+            # A status is rarely out of SQLite's range, and comparing it as it is takes a third of the time.
+            is_same = key == (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, ctime_ns, 0)
+            if (is_same or (key is not None and key == _stat_key(status))) and (
                 HAS_CHANGE_TIME or self._has_same_ends(path, status)
             ):
                 unchanged += 1
@@ -271,7 +280,7 @@ class MissingTranscripts:
         return None
 
     def _candidates(self, path: str, status: os.stat_result) -> Iterator[TranscriptFingerprint]:
-        same_inode = self._by_inode.get((status.st_dev, status.st_ino))
+        same_inode = self._by_inode.get(file_number(status))
         if same_inode is not None:
             yield same_inode
         size = status.st_size

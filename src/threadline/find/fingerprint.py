@@ -30,7 +30,7 @@ def make_stat(path: str, status: os.stat_result, now_ns: int) -> TranscriptStat:
     """Return what a directory says about a transcript; `now_ns` decides whether its mtime is racy."""
     ctime_ns, mtime_ns = change_time_ns(status), modified_time_ns(status)
     is_racy = mtime_ns > now_ns - _MTIME_GRANULARITY_NS
-    return TranscriptStat(path, *_file_number(status), status.st_size, mtime_ns, is_racy, ctime_ns)
+    return TranscriptStat(path, *file_number(status), status.st_size, mtime_ns, is_racy, ctime_ns)
 
 
 def modified_time_ns(status: os.stat_result) -> int:
@@ -38,8 +38,8 @@ def modified_time_ns(status: os.stat_result) -> int:
     return min(status.st_mtime_ns, _MAX_INTEGER)
 
 
-def _file_number(status: os.stat_result) -> tuple[int, int]:
-    """Device and inode, in the range that SQLite can store. Some file systems use all 64 bits."""
+def file_number(status: os.stat_result) -> tuple[int, int]:
+    """Return device and inode, in the range that SQLite can store. Some file systems use all 64 bits."""
     return status.st_dev & _MAX_INTEGER, status.st_ino & _MAX_INTEGER
 
 
@@ -144,7 +144,7 @@ def has_known_prefix(path: str, status: os.stat_result, fingerprint: TranscriptF
 
 
 def _needs_full_checksum(status: os.stat_result, fingerprint: TranscriptFingerprint) -> bool:
-    is_same_file = _file_number(status) == (fingerprint.device, fingerprint.inode)
+    is_same_file = file_number(status) == (fingerprint.device, fingerprint.inode)
     times = (modified_time_ns(status), change_time_ns(status))
     is_touched = status.st_size == fingerprint.size and times != (fingerprint.mtime_ns, fingerprint.ctime_ns)
     return not is_same_file or is_touched

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from threadline.find.changes import stat_change
-from threadline.find.fingerprint import hash_ends, make_stat
+from threadline.find.fingerprint import file_number, hash_ends, make_stat
 from threadline.find.layout import (
     is_non_transcript_path,
     is_transcript_name,
@@ -304,7 +304,7 @@ class HomeWatcher:
         else:
             file.note(status)
         self._files[entry.path] = file
-        self._by_inode[status.st_dev, status.st_ino] = entry.path
+        self._by_inode[file_number(status)] = entry.path
         if transcript.agent is not None or transcript.kind is TranscriptKind.MAIN:
             self._by_name[transcript.session, transcript.agent] = entry.path
 
@@ -319,7 +319,7 @@ class HomeWatcher:
         same_name = self._by_name.get((transcript.session, transcript.agent))
         if same_name is not None and (is_uuid(transcript.session or "") or transcript.agent):
             return same_name
-        same_inode = self._by_inode.get((status.st_dev, status.st_ino))
+        same_inode = self._by_inode.get(file_number(status))
         return same_inode if same_inode is not None and not _has_inode(same_inode, status) else None
 
 
@@ -345,4 +345,4 @@ def _stat_regular(path: str) -> os.stat_result | None:
 
 def _has_inode(path: str, expected: os.stat_result) -> bool:
     status = _stat_regular(path)
-    return status is not None and (status.st_dev, status.st_ino) == (expected.st_dev, expected.st_ino)
+    return status is not None and file_number(status) == file_number(expected)
