@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.find.home_files import OTHER_SESSION, SESSION, write
 
-from threadline.find import OutOfTime, find_main_transcript, recent_transcripts, session_transcripts
+from threadline.find import DirectoryWalk, OutOfTime, find_main_transcript, recent_transcripts, session_transcripts
 from threadline.find import sibling_transcripts as siblings
+from threadline.find.listing import Directory
 from threadline.model.homes import Home, Transcript
 
 MAIN = f"projects/-a/{SESSION}.jsonl"
@@ -39,6 +40,22 @@ def test_symlinked_session_directory_is_not_followed(tmp_path: Path) -> None:
     write(tmp_path, "elsewhere/subagents/agent-a.jsonl")
     main.with_suffix("").symlink_to(tmp_path / "elsewhere")
     assert session_transcripts(main) == ([], [])
+
+
+def test_agent_that_vanishes_after_it_was_listed_is_left_out(tmp_path: Path) -> None:
+    """Claude Code may delete it at any time."""
+    main = write(tmp_path, MAIN)
+    kept, deleted = (write(tmp_path, f"projects/-a/{SESSION}/subagents/agent-{name}.jsonl") for name in "ab")
+
+    class Walk(DirectoryWalk):
+        def scan(self, path: str, parts: tuple[str, ...] = ()) -> Directory:
+            directory = super().scan(path, parts)
+            if directory.files:
+                deleted.unlink()
+            return directory
+
+    below, _beside = session_transcripts(main, walk=Walk())
+    assert [transcript.path for transcript in below] == [kept]
 
 
 def test_other_files_are_not_transcripts_of_the_session(tmp_path: Path) -> None:

@@ -106,16 +106,20 @@ def session_transcripts(
     `homes`. Links are not followed, nor special files opened; `walk` records them as problems.
     """
     walk = walk or DirectoryWalk()
-    below = [
-        _make_transcript(Path(entry.path), home, homes, directory.parts[0], (*directory.parts[1:], entry.name))
-        for own in session_directories(main, homes)
-        for directory in _walk_session(walk, own)
-        for entry in _transcript_entries(directory)
-    ]
-    agents = [transcript for transcript in below if transcript.kind is not TranscriptKind.OTHER]
-    if is_agent_path(main):
-        return sorted(agents, key=_path), []
-    return sorted(agents, key=_path), list(sibling_transcripts(main, home, homes, agents_only=True))
+    agents = sorted(_agents_below(main, home, homes, walk), key=lambda transcript: transcript.path)
+    beside = [] if is_agent_path(main) else list(sibling_transcripts(main, home, homes, agents_only=True))
+    return agents, beside
+
+
+def _agents_below(main: Path, home: Home | None, homes: Homes, walk: DirectoryWalk) -> Iterator[Transcript]:
+    for own in session_directories(main, homes):
+        for directory in _walk_session(walk, own):
+            folder, *parts = directory.parts
+            for entry in _transcript_entries(directory):
+                with suppress(FileNotFoundError):  # vanished after it was listed
+                    transcript = _make_transcript(Path(entry.path), home, homes, folder, (*parts, entry.name))
+                    if transcript.kind is not TranscriptKind.OTHER:
+                        yield transcript
 
 
 def _walk_session(walk: DirectoryWalk, own: Path) -> Iterator[Directory]:
@@ -176,7 +180,7 @@ def other_folders(main: Path) -> list[Path]:
     if folder.parent.name != PROJECTS or not is_uuid(main.stem):  # other names are not unique
         return []
     others: list[Path] = []
-    for name in sorted(list_project_folders(folder.parent)):
+    for name in list_project_folders(folder.parent):
         if name == folder.name:
             continue
         other = folder.parent / name
@@ -309,7 +313,3 @@ def _make_transcript(path: Path, home: Home | None, homes: Homes, folder: str, b
     if meta is None and parse_transcript_name(below).agent is not None:
         meta = next(filter(is_regular_file, homes.counterparts(meta_path(str(path)))), None)
     return make_transcript(path, home or Home(path.parent, "path"), folder, path.stat(), below, meta=meta)
-
-
-def _path(transcript: Transcript) -> Path:
-    return transcript.path
