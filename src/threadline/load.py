@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
-from functools import cached_property
+from datetime import datetime
+from functools import cached_property, lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import TypeVar
@@ -56,6 +56,7 @@ from threadline.model.ledger import SessionCosts
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
 from threadline.model.session import AgentKind
 from threadline.model.state import FileEdit, ListSource, State, TaskState, TodoState
+from threadline.model.times import moment_from_mtime
 from threadline.model.titles import NO_LINKS, SummaryLinks, SummaryRef
 from threadline.model.usage import Sighting
 from threadline.parse import (
@@ -457,10 +458,12 @@ def _read_side_lists(session: model.Session) -> tuple[list[TodoState], list[Task
     return todos, tasks
 
 
-def _read_list_file(path: Path, read_content: Callable[[Path], _Content | None]) -> list[tuple[_Content, datetime]]:
+def _read_list_file(
+    path: Path, read_content: Callable[[Path], _Content | None]
+) -> list[tuple[_Content, datetime | None]]:
     """Return the content of a file and its modification time, if it can be read."""
-    with suppress(OSError, OverflowError, ValueError):
-        modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    with suppress(OSError):
+        modified = moment_from_mtime(path.stat().st_mtime_ns)
         content = read_content(path)
         return [(content, modified)] if content is not None else []
     return []
@@ -528,9 +531,10 @@ def _read_agent_files(
 
 
 def _read_agent_file(transcript: Transcript) -> AgentFile:
-    kinds = {TranscriptKind.WORKFLOW_AGENT: AgentKind.WORKFLOW}
-    is_below = session_of_path(transcript.path) is not None
-    kind = kinds.get(transcript.kind, AgentKind.BELOW if is_below else AgentKind.BESIDE)
+    if transcript.kind is TranscriptKind.WORKFLOW_AGENT:
+        kind = AgentKind.WORKFLOW
+    else:
+        kind = AgentKind.BELOW if session_of_path(transcript.path) is not None else AgentKind.BESIDE
     return AgentFile(
         path=transcript.path,
         id=transcript.agent or AgentId(transcript.path.stem),
@@ -566,24 +570,13 @@ class HomeLinks:
         transcripts = [transcript for home in homes for transcript in look(home, side_files=False).transcripts]
         if not transcripts:
             transcripts = [transcript_at(self._main), *sibling_transcripts(self._main)]
-        return _LatestLinks.of(transcripts)
+        return _links_of(tuple(transcripts), tuple(path_change_time_ns(transcript.path) for transcript in transcripts))
 
 
-class _LatestLinks:
-    """The links of the transcripts that were last asked for: a program may read one session after another."""
-
-    key: tuple[tuple[str, int, int, int], ...] = ()
-    links = TranscriptLinks(())
-
-    @classmethod
-    def of(cls, transcripts: Sequence[Transcript]) -> TranscriptLinks:
-        key = tuple(
-            (str(transcript.path), transcript.size, transcript.mtime_ns, path_change_time_ns(transcript.path))
-            for transcript in transcripts
-        )
-        if key != cls.key:
-            cls.links, cls.key = TranscriptLinks(transcripts), key
-        return cls.links
+@lru_cache(maxsize=1)
+def _links_of(transcripts: tuple[Transcript, ...], _change_times: tuple[int, ...]) -> TranscriptLinks:
+    """Return the links of transcripts. The last ones are remembered: a program may read one session after another."""
+    return TranscriptLinks(transcripts)
 
 
 def _related_sessions(main: Path, main_entries: tuple[Entry, ...], homes: Homes) -> list[OtherSession]:
