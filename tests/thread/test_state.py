@@ -20,7 +20,7 @@ from tests.transcripts import Part, call, chain, meta, prompt, reply
 from threadline.errors import NotFound
 from threadline.model.session import Session
 from threadline.model.state import EvidenceKind, FileState, ProofLevel, State
-from threadline.thread import difference, parse_numbered_lines, state_at
+from threadline.thread import difference, file_log, parse_numbered_lines, state_at
 from threadline.thread.state.replay import unified_text
 
 A = "/work/app/a.py"
@@ -361,6 +361,29 @@ def test_multi_edit_without_a_result_is_applied(edits: Any, content: str | None)
     before = "one\n1 one\n" if content is None or "x" not in content else "one\none one\n"
     session = session_of(write_call(A, before), call("MultiEdit", {"file_path": A, "edits": edits}, "ok"))
     assert (file_of(session).content, file_of(session).changed is not None) == (content, True)
+
+
+def test_all_calls_whose_results_are_in_one_row_are_applied() -> None:
+    """Programs that use the API themselves write the results of parallel calls as one message."""
+    edits = [(A, "one", "two"), (A, "two", "three"), (B, "eins", "zwei")]
+    uses = [
+        {"type": "tool_use", "id": f"t{number}", "name": "Edit", "input": edit_input}
+        for number, edit_input in enumerate(
+            {"file_path": path, "old_string": old, "new_string": new} for path, old, new in edits
+        )
+    ]
+    results = [{"type": "tool_result", "tool_use_id": use["id"], "content": "edited"} for use in uses]
+    session = session_of(
+        write_call(A, "one\n"),
+        write_call(B, "eins\n"),
+        chain("assistant", message={"role": "assistant", "id": "m", "model": "x", "content": uses}),
+        chain("user", message={"role": "user", "content": results}),
+    )
+    assert [file_of(session, path).content for path in (A, B)] == ["three\n", "zwei\n"]
+    assert [(edit.call, edit.diff.splitlines()[-1]) for edit in file_log(session, A)[1:]] == [
+        ("t0", "+two"),
+        ("t1", "+three"),
+    ]
 
 
 def test_edit_of_all_occurrences_without_a_result_is_applied() -> None:

@@ -31,7 +31,7 @@ _EventKey = tuple[float, int, int]
 
 
 class ReplayEvent(Struct, frozen=True):
-    """One entry in its time, with the call that it answers and the backup that it records, if any.
+    """One entry in its time, with a call that it answers and a backup that it records, if any.
 
     `key` orders events: by time, then transcript, then line. `order_lines` defines the time of a line.
     """
@@ -130,32 +130,31 @@ def _ascending_positions(times: list[float]) -> Iterable[int]:
 def replay_events(session: Session, lines: list[OrderedLine] | None = None) -> list[ReplayEvent]:
     """Return every event of a session, with each call's result and each backup once.
 
+    An entry with the results of several calls is as many events.
+
     `lines` are those of `order_lines`.
     """
-    calls = {
-        id(call.answer): call
-        for agent in (session.main, *session.agents)
-        for call in agent.calls
-        if call.answer is not None
-    }
+    calls: dict[int, list[Call]] = {}
+    for agent in (session.main, *session.agents):
+        for call in agent.calls:
+            if call.answer is not None:
+                calls.setdefault(id(call.answer), []).append(call)
     answered: set[CallId] = set()
     backups: set[tuple[str, str | None, int | None, str | None]] = set()
     events: list[ReplayEvent] = []
     for line in order_lines(session) if lines is None else lines:
-        key, entry, agent = line.key, line.entry, line.agent.id
-        call = calls.get(id(entry))
-        if call is not None and call.id in answered:
-            call = None  # a copy made on a resume or a fork: it happened once
-        elif call is not None:
-            answered.add(call.id)
-        events.append(ReplayEvent(key, entry, agent, call))
+        key, entry, author = line.key, line.entry, line.agent.id
+        # A copy of a result, made on a resume or a fork, does not count: the call happened once.
+        new_calls = [call for call in calls.get(id(entry), ()) if call.id not in answered]
+        answered.update(call.id for call in new_calls)
+        events += (ReplayEvent(key, entry, author, call) for call in new_calls or (None,))
         for path, backup in _backups_in(entry):
             identity = (path, backup.backup_file_name, backup.version, backup.backup_time)
             if identity not in backups:
                 backups.add(identity)
                 event = parse_timestamp(backup.backup_time)
                 at = (min(event.timestamp(), key[0]), *key[1:]) if event is not None else key
-                events.append(ReplayEvent(at, entry, agent, None, (path, backup)))
+                events.append(ReplayEvent(at, entry, author, None, (path, backup)))
     events.sort(key=lambda event: event.key)
     return events
 

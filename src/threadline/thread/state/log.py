@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from threadline.model.calls import Call
-from threadline.model.places import Place
 from threadline.model.results import EditResult, Hunk, MultiEditResult, NotebookEditResult, WriteResult
 from threadline.model.session import Session
 from threadline.model.state import DiffSource, Evidence, FileEdit, FileState, ProofLevel
@@ -25,28 +24,27 @@ def file_log(session: Session, path: str, backup: BackupReader | None = None) ->
 
     The order is that of `state_at`. `backup` returns the bytes of a file under the session's `file-history/` folder.
     """
-    changes: list[tuple[FileState, FileState, Evidence]] = []
+    changes: list[tuple[FileState, FileState, Evidence, Call]] = []
+    current_call: Call | None = None
 
     def record(before: FileState, after: FileState, evidence: Evidence) -> None:
         # A single call may be recorded as two changes, the first of them unknown.
-        if changes and changes[-1][2].place == evidence.place and changes[-1][1].path == after.path:
+        if changes and changes[-1][3] is current_call and changes[-1][1].path == after.path:
             changes.pop()
-        changes.append((before, after, evidence))
+        if current_call is not None:
+            changes.append((before, after, evidence, current_call))
 
     def observe(name: str) -> ChangeObserver | None:
         return record if is_path_or_end(name, path) else None
 
     files = TrackedFiles(backup, agents=agent_ids(session), observe=observe)
-    calls: dict[Place, Call] = {}
     for event in replay_events(session):
-        if event.call is not None:
-            calls[event.entry.place] = event.call
+        current_call = event.call
         files.apply_event(event)
     turns = {turn.number: turn for turn in session.turns}
     project = session.cwds[0] if session.cwds else None
     edits: list[FileEdit] = []
-    for before, after, evidence in changes:
-        call = calls[evidence.place]
+    for before, after, evidence, call in changes:
         turn = turns.get(call.turn) if call.turn is not None else None
         diff, source, proven, statement = _make_diff(before, after, call)
         edits.append(
