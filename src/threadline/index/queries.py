@@ -481,7 +481,7 @@ def _time_condition(operator: str) -> str:
 
 def _time_text(moment: datetime, margin: timedelta) -> str:
     try:
-        return f"{moment + margin:%Y-%m-%dT%H:%M:%S}"
+        return (moment + margin).replace(tzinfo=None).isoformat(timespec="seconds")  # `%Y` omits zeros
     except OverflowError:  # at the ends of the calendar: no margin is needed where nothing can lie beyond
         return "" if margin < timedelta(0) else "~"
 
