@@ -180,3 +180,13 @@ def test_inputs_are_read_by_position(index: Index) -> None:
     # The wrong length: the line is read in full.
     assert [read_call_input(*place, 10) for place in places[:5]] == inputs[:5]
     assert read_call_input("/no/such/file.jsonl", 0, 1, "x", 5) is None
+
+
+def test_commands_naming_a_file_in_any_script(tmp_path: Path) -> None:
+    """A name in a script without spaces is found as its text is indexed."""
+    names = ("plain.py", "検索.py", "naïve résumé.txt")
+    rows = transcript(*(call("Bash", f"echo hi > '{name}'", result="ok") for name in names))
+    write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
+    refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))
+    with Index.open(tmp_path / "index.sqlite") as index:
+        assert [len(list(index.commands_naming(name))) for name in (*names, "other.py")] == [1, 1, 1, 0]

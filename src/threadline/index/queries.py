@@ -38,10 +38,9 @@ from threadline.model.titles import KnownLinks, SummaryRef
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
 
-_BATCH = 500
 _SELECT_TITLES = """
 SELECT r.session, r.title FROM session_rows r JOIN transcripts t USING(transcript_id)
-WHERE r.title <> '' AND r.session IN ({0}) ORDER BY t.path
+WHERE r.title <> '' AND r.session IN (SELECT value FROM json_each(?)) ORDER BY t.path
 """
 
 
@@ -50,12 +49,9 @@ def find_titles(connection: sqlite3.Connection, sessions: Collection[str]) -> di
 
     If several transcripts belong to a session, the title of the first path counts.
     """
-    ids = list(sessions)
     titles: dict[str, str] = {}
-    for at in range(0, len(ids), _BATCH):
-        batch = ids[at : at + _BATCH]
-        for session, title in connection.execute(_SELECT_TITLES.format(", ".join("?" * len(batch))), batch):
-            titles.setdefault(session, title)
+    for session, title in connection.execute(_SELECT_TITLES, (json.dumps(list(sessions)),)):
+        titles.setdefault(session, title)
     return titles
 
 
@@ -73,8 +69,9 @@ class SessionFacts(Struct, frozen=True):
 
 def find_session_facts(connection: sqlite3.Connection, session: str) -> SessionFacts:
     """When a session was last written to, and its first prompt."""
-    (last,) = connection.execute(_SELECT_LAST, (session,)).fetchone()
-    prompt = connection.execute(_SELECT_FIRST_PROMPT, (session,)).fetchone()
+    stored = (storable_text(session),)
+    (last,) = connection.execute(_SELECT_LAST, stored).fetchone()
+    prompt = connection.execute(_SELECT_FIRST_PROMPT, stored).fetchone()
     return SessionFacts(parse_timestamp(last), prompt[0] if prompt is not None else None)
 
 
@@ -162,7 +159,7 @@ WHERE o.session = ? AND c.amount IS NOT NULL GROUP BY c.message_id, c.number"""
 def message_amounts(connection: sqlite3.Connection, session: str) -> dict[str, Decimal]:
     """The amount of each message in a session's transcripts, for those whose price is known."""
     amounts: dict[str, Decimal] = {}
-    for message, amount in connection.execute(_SELECT_AMOUNTS, (session,)):
+    for message, amount in connection.execute(_SELECT_AMOUNTS, (storable_text(session),)):
         amounts[message] = EXACT.add(amounts[message], Decimal(amount)) if message in amounts else Decimal(amount)
     return amounts
 
