@@ -81,7 +81,7 @@ _COUNT_ALL_SESSIONS = f"""SELECT COUNT(DISTINCT CASE WHEN session LIKE {UUID_PAT
 _COUNT_SESSIONS = f"{_COUNT_ALL_SESSIONS} WHERE last >= ?"
 _COUNT_PROMPTS = f"""SELECT COUNT(*) FROM session_rows s
     CROSS JOIN prompt_rows p ON p.transcript_id = s.transcript_id
-    CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line
+    CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line AND e.offset = p.offset
     WHERE s.last >= ? AND e.timestamp >= ? AND {TYPED_SQL.format("p")}"""
 # Tool by tool, because the SQL index orders the calls of each tool by time.
 _COUNT_CALLS = """SELECT COUNT(DISTINCT c.call) FROM tools t

@@ -77,7 +77,7 @@ MAX_PROMPT_CHARS = 2000
 """How many characters of a prompt the index keeps; the transcript has them all."""
 
 _INSERT_SESSION = f"INSERT INTO session_rows VALUES({', '.join('?' * 13)})"
-_INSERT_PROMPT = "INSERT INTO prompt_rows VALUES(?, ?, ?, ?, ?)"
+_INSERT_PROMPT = "INSERT INTO prompt_rows VALUES(?, ?, ?, ?, ?, ?)"
 _INSERT_SUMMARY = "INSERT INTO summary_rows(transcript_id, line, leaf, text, is_new) VALUES(?, ?, ?, ?, 1)"
 
 
@@ -88,7 +88,7 @@ class SessionRows(Struct, gc=False):
     """
 
     row: tuple[object, ...] | None
-    prompts: list[tuple[int, int, str, str]]
+    prompts: list[tuple[int, int, int, str, str]]
     is_whole: bool
     summaries: list[tuple[int, str | None, str | None]] = []
 
@@ -131,7 +131,7 @@ def make_session_rows(
         storable_text(summary.os_version),
     )
     prompts = [
-        (prompt.line, prompt.turn, prompt.kind, storable_text(prompt.text[:MAX_PROMPT_CHARS]) or "")
+        (prompt.line, prompt.offset, prompt.turn, prompt.kind, storable_text(prompt.text[:MAX_PROMPT_CHARS]) or "")
         for prompt in fold.prompts
     ]
     summary_rows = [(ref.line, storable_text(ref.leaf), storable_text(ref.text)) for ref in summaries]
