@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
-from threadline.index.store import decode_path, encode_path, storable_text
+from threadline.index.store import decode_path, encode_path, read_transaction, storable_text
 from threadline.index.vocabulary import normalize_text
 from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
 from threadline.model.names import names_tool
@@ -278,9 +278,10 @@ def list_files(
         if path is None and (selection.session is not None or scope.is_few):
             select = _FILES_BY_TRANSCRIPT
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    keys = _iter_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"))
-    first = list(islice(keys, selection.limit))
-    return FileList(_load_files(connection, first, conditions), None if any(True for _ in keys) else 0)
+    with read_transaction(connection):
+        keys = _iter_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"))
+        first = list(islice(keys, selection.limit))
+        return FileList(_load_files(connection, first, conditions), None if any(True for _ in keys) else 0)
 
 
 def list_paths(connection: sqlite3.Connection, name: str) -> list[str]:
