@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from threadline.account import encode_price_file, load_rates, shipped_rates
+from threadline.account import encode_price_file, load_rates, read_price_source, shipped_rates
 from threadline.account.litellm import read_litellm
 from threadline.account.prices import ModelPrices, PriceFile, read_price_file
 from threadline.errors import BadQuery
@@ -193,6 +193,16 @@ def test_skips_entries_without_token_prices() -> None:
         "tiers has several thresholds for long prompts and is left out.",
         "minus is left out: periods[0].input is -1; a price is 0 or more.",
     )
+
+
+def test_number_beyond_any_decimal_is_left_out(tmp_path: Path) -> None:
+    """An exponent that is too large for a decimal concerns one entry, not the file."""
+    path = tmp_path / "litellm.json"
+    large = '{"input_cost_per_token": 1e999999, "output_cost_per_token": 1, "mode": "chat"}'
+    path.write_text(f'{{"large": {large}, "glm": {json.dumps(entry(6e-07, 2.2e-06, "zai"))}}}')
+    prices = read_price_source(path).prices
+    assert set(prices.models) == {"glm"}
+    assert "large is left out: one of its numbers is too large." in prices.notes
 
 
 def test_threshold_other_than_200k() -> None:

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.transcripts import SESSION, reply, transcript, write
 
-from threadline.account import Ledger, active_window, shipped_rates, window_limit
+from threadline.account import Ledger, active_window, measure_budgets, shipped_rates, window_limit
 from threadline.account.charges import compute_charges
 from threadline.account.windows import usage_windows
+from threadline.model.budgets import Budget
 from threadline.model.ledger import Charge, Projection, Sum, UsageWindow, WindowLimit
 from threadline.model.usage import Origin, Sighting
 from threadline.reports import read_ledger
@@ -203,3 +204,18 @@ def test_copied_session_opens_no_window(tmp_path: Path) -> None:
     write(folder / f"{copied_session}.jsonl", *copy)
     (window,) = usage_windows(read_ledger(tmp_path, jobs=1), now=LATER)
     assert (window.sum.charges, window.begins.day) == (1, 5)
+
+
+def test_no_window_is_certain_only_after_a_pause() -> None:
+    """Without earlier charges, a window seems to have ended that is still running: budgets look further back."""
+    hours = ("01T04:50", "01T08:10", "01T12:20", "01T17:10", "01T20:30", "02T01:20", "02T04:40", "02T08:50")
+    later = ("02T13:00", "02T17:50", "02T21:10", "03T01:20")
+    ledger = Ledger(charges_at(*(f"2026-01-{hour}:00.000Z" for hour in (*hours, *later))), shipped_rates())
+    now = datetime(2026, 1, 3, 2, 30, tzinfo=UTC)
+    everything, is_certain = ledger.current_window(since=datetime(2025, 12, 1, tzinfo=UTC), now=now)
+    assert everything is not None
+    assert (everything.begins.hour, is_certain) == (1, True)
+    assert ledger.current_window(since=now - timedelta(days=1), now=now) == (None, False)
+    (use,) = measure_budgets([Budget.parse("1M tokens/5h")], ledger, now=now, zone=UTC)
+    assert (use.spent, use.is_certain) == (Decimal(everything.sum.tokens), True)
+    assert ledger.current_window(since=now - timedelta(days=1), now=now + timedelta(hours=4)) == (None, True)

@@ -172,6 +172,14 @@ def test_filter_objects_still_work(archive: Archive) -> None:
     assert list(archive.history(threadline.PromptFilter(limit=2))) == list(archive.history(limit=2))
 
 
+def test_history_counts_what_was_read_last(archive: Archive) -> None:
+    """A history that is read again counts its rows and problems again, not twice."""
+    history = archive.history()
+    for _ in range(2):
+        prompts = list(history)
+        assert history.rows_read == history.match_counts["text"] == len(prompts) > 0
+
+
 def test_days_are_days_of_the_archives_zone(demo_home: Path, archive: Archive) -> None:
     """The default is this machine's zone, as on the command line."""
     day = archive.calls()[0].timestamp

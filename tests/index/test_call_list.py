@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.index.session_rows import sessions
@@ -13,9 +14,9 @@ from tests.transcripts import SESSION, Pen, call, prompt, transcript, write
 from tools.demo import write as write_demo
 
 from threadline.find import homes
-from threadline.index import CallFilter, Index, read_call_input, refresh_index
+from threadline.index import CallFilter, Index, listings, read_call_input, refresh_index
 from threadline.load import Session
-from threadline.model.calls import ListedCall, Outcome
+from threadline.model.calls import ListedCall, ListedFile, Outcome
 
 ALL = 1_000_000
 
@@ -180,3 +181,32 @@ def test_inputs_are_read_by_position(index: Index) -> None:
     # The wrong length: the line is read in full.
     assert [read_call_input(*place, 10) for place in places[:5]] == inputs[:5]
     assert read_call_input("/no/such/file.jsonl", 0, 1, "x", 5) is None
+
+
+def test_commands_naming_a_file_in_any_script(tmp_path: Path) -> None:
+    """A name in a script without spaces is found as its text is indexed."""
+    names = ("plain.py", "検索.py", "naïve résumé.txt")
+    rows = transcript(*(call("Bash", f"echo hi > '{name}'", result="ok") for name in names))
+    write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
+    refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))
+    with Index.open(tmp_path / "index.sqlite") as index:
+        assert [len(list(index.commands_naming(name))) for name in (*names, "other.py")] == [1, 1, 1, 0]
+
+
+def test_files_are_listed_while_the_index_is_refreshed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is listed is from one state of the index, even if a transcript is removed from it meanwhile."""
+    rows = transcript(call("Read", {"file_path": "/a/b.py"}, result="1\tx"))
+    path = write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
+    found = homes(tmp_path / "home")
+    refresh_index(tmp_path / "index.sqlite", found)
+    load_files = listings._load_files
+
+    def refresh_and_load(*arguments: Any) -> list[ListedFile]:
+        path.unlink(missing_ok=True)
+        refresh_index(tmp_path / "index.sqlite", found)
+        return load_files(*arguments)
+
+    monkeypatch.setattr(listings, "_load_files", refresh_and_load)
+    with Index.open(tmp_path / "index.sqlite") as index:
+        assert [file.path for file in index.files(CallFilter())] == ["/a/b.py"]
+        assert list(index.files(CallFilter())) == []

@@ -38,8 +38,8 @@ def write_session(home: Path, session: str, word: str, other: str) -> Path:
         home / f"projects/-work-{word}/{session}.jsonl",
         *transcript(
             prompt(f"tell me about the {word} and the {other}é"),
-            reply(f"The {word}Reply", model=f"claude-{word}", output=7),
-            call("Bash", f"cat /work/{word}/notes", result=f"{word}Output"),
+            reply(f"The {word}Reply", message={"model": f"claude-{word}"}, output=7),
+            call("Bash", f"cat /work/{word}/notes", result=f"{word}Output", message={"model": f"claude-{word}"}),
             call("Read", f"/work/{word}/{word}.py", result="text"),
             call(f"mcp__{word}__ask", {"question": f"{word}Question"}, result="42"),
             meta("custom-title", customTitle=f"Title of {word}"),

@@ -19,7 +19,9 @@ from threadline.errors import IndexBusy, Unreadable
 from threadline.files import cache_folder
 from threadline.find import homes
 from threadline.index import Index, RefreshResult, index_path, open_read_only, refresh_index
+from threadline.index.rows import state
 from threadline.index.store import open_for_writing
+from threadline.parse import EntryRun, entry_runs
 
 
 @pytest.fixture
@@ -295,6 +297,28 @@ def test_removes_indexes_of_older_schemas(home: Path, tmp_path: Path) -> None:
     _refresh(home, index)
     remaining = {path.name for path in tmp_path.iterdir() if path.name.startswith("index-")}
     assert remaining == others | {index.name, f"{index.name}.lock"}
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_reads_a_transcript_again_that_could_not_be_read_to_its_end(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    """After a read error nothing is missing: neither the rest, nor what is made of the lines before."""
+    index = tmp_path / "index.sqlite"
+    path = next(_sample_paths(home))
+    if is_known:
+        _refresh(home, index)
+        _append(path)
+
+    def fail_in_the_middle(*arguments: Any, **options: Any) -> Iterator[EntryRun]:
+        yield next(entry_runs(*arguments, **options))
+        raise Unreadable("input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(state, "entry_runs", fail_in_the_middle)
+        _refresh(home, index)
+    _refresh(home, index)
+    assert content(index) == rebuilt_content(home, tmp_path)
 
 
 @pytest.mark.slow

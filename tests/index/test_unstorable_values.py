@@ -11,7 +11,7 @@ from tests.index.session_rows import content
 from tests.transcripts import SESSION, Pen, Row, call, chain, prompt, transcript
 
 from threadline.find import homes
-from threadline.index import open_read_only, refresh_index
+from threadline.index import Index, open_read_only, refresh_index
 
 HALF = "half \ud83d of a pair"
 HUGE = 10**30
@@ -67,3 +67,22 @@ def test_indexes_calls_of_a_transcript_whose_name_is_not_utf_8(tmp_path: Path) -
         with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
             outcomes = connection.execute("SELECT outcome, result_line FROM calls").fetchall()
     assert outcomes == [("ok", 4)]
+
+
+def test_answers_questions_about_names_that_are_not_utf_8(tmp_path: Path) -> None:
+    """Paths and ids of such names are found, and names that nothing has are not."""
+    home = tmp_path / "home"
+    path = home / "projects" / os.fsdecode(b"-a\xff") / os.fsdecode(SESSION.encode() + b"\xff.jsonl")
+    agent = path.with_suffix("") / "subagents/agent-a1b2c3d4e5f60718a.jsonl"
+    for file in (path, agent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in transcript(prompt("go"))))
+    refresh_index(tmp_path / "index.sqlite", homes(home))
+    with Index.open(tmp_path / "index.sqlite") as index:
+        assert index.main_transcript(str(path)) == str(path)
+        assert index.main_transcript(str(agent)) == str(path)
+        assert index.titles([f"{SESSION}\\xff", HALF]) == {f"{SESSION}\\xff": "go"}
+        assert index.session_facts(HALF).first_prompt is None
+        assert index.message_amounts(HALF) == {}
+        assert index.touches(HALF, 1) == []
+        assert list(index.commands_naming(HALF)) == []

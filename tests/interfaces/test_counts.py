@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,25 @@ def test_call_in_a_fork_counts_once(home: Path) -> None:
         server.close()
     assert done[-1] == 1
     assert by_session == {1}
+
+
+def test_prompts_on_a_line_with_other_entries_count_once(tmp_path: Path) -> None:
+    """Rows that a crash ran together are several entries of one line: each prompt is one of them, at its own time."""
+    rows = [
+        make_prompt("first", uuid="u1", timestamp="2025-01-01T10:00:00.000Z"),
+        make_reply("Done.", tokens=(7, 5), uuid="a1", parentUuid="u1", timestamp="2025-01-01T10:00:01.000Z"),
+        make_prompt("second", uuid="u2", parentUuid="a1", timestamp="2025-01-01T10:00:02.000Z"),
+    ]
+    path = write_rows(tmp_path / f"home/projects/-work-app/{UUID}.jsonl", rows)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"", 2))
+    with threadline.open(tmp_path / "home") as archive:
+        listed = [(prompt.text, prompt.timestamp) for prompt in archive.prompts()]
+        stored = archive.sql("SELECT text, timestamp FROM prompts ORDER BY timestamp DESC")
+        assert listed == [(row["text"], datetime.fromisoformat(row["timestamp"])) for row in stored]
+        assert [(text, time and time.second) for text, time in listed] == [("second", 2), ("first", 0)]
+        assert archive.open_index().activity(datetime(2024, 1, 1, tzinfo=UTC)).prompts == 2
+    digest = _ask(tmp_path / "home", "digest", "--since", "2025-01-01", "--until", "2025-02-01")
+    assert [session["prompts"] for project in digest["projects"] for session in project["sessions"]] == [2]
 
 
 def test_prompts_are_what_was_typed(tmp_path: Path) -> None:

@@ -255,6 +255,19 @@ def test_lists_what_is_missing(tmp_path: Path) -> None:
     assert (place.transcript, place.line) == (str(path.resolve()), 8)
 
 
+def test_places_of_problems_are_in_the_order_of_the_charges(tmp_path: Path) -> None:
+    """Damaged lines of several transcripts are listed by time, the same way every time."""
+    torn = b'{"type":"assistant","message":{"id":"msg_01","usage":{"input_tokens":5\n'
+    sessions = [f"{SESSION[:-1]}{at}" for at in (6, 3, 8, 1, 7, 2)]
+    for hour, session in enumerate(sessions):
+        start = datetime(2026, 1, 5, hour, tzinfo=UTC)
+        parts = (torn, reply("a", message=message(30, f"msg_01cccc12d94e55ac0d1e220{hour}")))
+        add_session(tmp_path, *parts, session=session, start=start)
+    ledger = read_ledger(tmp_path)
+    (gap,) = [gap for gap in build_receipt(ledger, query_day(ledger, "2026-01-05", UTC)).missing if gap.places]
+    assert [Path(place.transcript).stem for place in gap.places] == sessions
+
+
 def test_day_is_in_the_requested_zone(tmp_path: Path) -> None:
     """A day's receipt has the charges of the local day, across midnight in UTC."""
     late = datetime(2026, 1, 5, 23, 59, 30, tzinfo=UTC)

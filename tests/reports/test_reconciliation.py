@@ -20,6 +20,7 @@ from threadline.parse import read_cost_states
 from threadline.render import reconciliation_lines
 from threadline.render.reconciliation import reported_session_lines
 from threadline.reports import build_ledger, reconcile, reconciliation_record
+from threadline.reports.usage import deleted_days_note
 
 FIRST, SECOND = (f"5e551011-0000-4000-8000-00000000000{number}" for number in (1, 2))
 # 1,000 tokens in and 100 out, by the prices of claude-sonnet-4-5.
@@ -421,3 +422,19 @@ def test_invalid_amount_on_a_row_is_ignored(tmp_path: Path, cost: str) -> None:
     assert result.computed + result.silent_computed == REPLY_COST
     json.loads(encode_json(reconciliation_record(result)), parse_constant=pytest.fail)
     assert reconciliation_lines(result)
+
+
+def test_impossible_counts_in_the_statistics_are_left_out(tmp_path: Path) -> None:
+    """A count that no transcript can have is a problem or nothing; it stops no report."""
+    add_session(tmp_path, prompt("a"), standard_reply())
+    write_statistics(tmp_path, ("2025-12-01", 1, 10), ("2025-12-02", 10**400, 10**400), usage=10**400)
+    path = tmp_path / "stats-cache.json"
+    path.write_bytes(path.read_bytes().replace(b'"cacheReadInputTokens": 1000000000', b'"cacheReadInputTokens": 1e308'))
+    result = reconciled(tmp_path)
+    assert [(day.date, day.sessions, day.total_tokens) for day in result.swept] == [
+        ("2025-12-01", 1, 10),
+        ("2025-12-02", 0, 0),
+    ]
+    assert any(line.startswith("2025-12-02: 7 messages") for line in reconciliation_lines(result))
+    assert deleted_days_note(result.swept)
+    assert result.problems

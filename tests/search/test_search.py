@@ -185,6 +185,27 @@ def test_original_is_the_hit_even_if_a_copy_is_indexed_first(archive: Archive) -
     assert [[Path(hit.place.transcript).stem for hit in found] for found in hits] == [[FIRST], [FIRST]]
 
 
+def test_a_session_whose_hits_are_all_copies_is_not_counted(archive: Archive) -> None:
+    """A continuation copied every prompt and is found first: the hits are the original's, and so is the number."""
+    pen = Pen(FIRST)
+    rows = transcript(prompt("one"), prompt("two"), pen=pen)
+    later = transcript(reply("on"), pen=Pen(SECOND, start=NOW))
+    write(archive.home / f"projects/-work-app/{FIRST}.jsonl", *rows, *transcript(prompt("three"), pen=pen))
+    write(archive.home / f"projects/-work-app/{SECOND}.jsonl", *rows, *later)
+    with archive.opened() as index:
+        hits = search(index, "kind:user")
+    assert [hit.session for hit in hits.hits] == [FIRST]
+    assert hits.listed == 1
+
+
+@pytest.mark.parametrize("query", ["kind:user", "timeout", "/time.ut/", "since:0500-01-01"])
+def test_a_limit_of_nothing_finds_nothing(archive: Archive, query: str) -> None:
+    """No hit is listed, whichever way the hits are found."""
+    with _fill(archive).opened() as index:
+        assert search(index, query, limit=0).hits == ()
+        assert search(index, query, limit=1).hits
+
+
 def test_finds_a_copy_if_the_original_is_filtered_out(archive: Archive) -> None:
     """A filter that excludes the original leaves the copy."""
     original = archive.write(prompt("a needle in here"))

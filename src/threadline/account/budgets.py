@@ -178,7 +178,7 @@ class _Meter:
             self._window = self._find_window()
         window, is_certain = self._window
         if window is None:
-            return BudgetUse(budget, Decimal(0), is_lower_bound=not self._is_whole)
+            return BudgetUse(budget, Decimal(0), is_lower_bound=not self._is_whole, is_certain=is_certain)
         time = TimeRange(window.begins, window.ends - _RESOLUTION)
         total = window.sum if budget.project is None else self._sum(budget, time)
         return replace(self._compare(budget, time, total), is_certain=is_certain)
@@ -196,7 +196,7 @@ class _Meter:
         )
 
     def _find_window(self) -> tuple[UsageWindow | None, bool]:
-        """Return the five-hour window that is running, and whether its start is certain.
+        """Return the five-hour window that is running, and whether that is certain.
 
         Where a window begins depends on the charges before it, so look further back until a pause settles it.
         """
@@ -204,7 +204,7 @@ class _Meter:
         while True:
             since = max(self._now - look, self._complete_since) if self._complete_since else self._now - look
             window, is_certain = self._ledger.current_window(since=since, now=self._now)
-            if window is None or is_certain or since == self._complete_since or look > _MAX_LOOK:
+            if is_certain or since == self._complete_since or look > _MAX_LOOK:
                 return window, is_certain
             look *= _LOOK_FACTOR
 

@@ -400,17 +400,19 @@ class Ledger(Table[Charge]):
         return self._source.windows(now, hours)
 
     def current_window(self, *, since: datetime, now: datetime) -> tuple[UsageWindow | None, bool]:
-        """Return the five-hour window that is running, by charges after `since`, and whether its start is certain.
+        """Return the five-hour window that is running, by charges after `since`, and whether that is certain.
 
         A window begins where the previous one ended, so only a pause of five hours proves where one begins.
         """
         windows = self.where(since=since, until=now).windows(now=now)
-        active = active_window(windows)
-        if active is None or active.first is None:
-            return None, True
-        paused = any(window.is_gap and window.ends <= active.first for window in windows)
-        first = next(window.first for window in windows if window.first is not None)
-        return active, paused or first - since > timedelta(hours=WINDOW_HOURS)
+        times = [
+            (window.first, window.last) for window in windows if window.first is not None and window.last is not None
+        ]
+        length = timedelta(hours=WINDOW_HOURS)
+        if not times or now - times[-1][1] >= length:
+            return None, True  # whenever the last window began, it is over
+        has_pause = any(window.is_gap for window in windows)
+        return active_window(windows), has_pause or times[0][0] - since > length
 
     def fill_agent_types(self, read: AgentTypeReader) -> None:
         """Set how to find out the type of agents whose rows do not say it; called when a sum by `agent-type` needs it.

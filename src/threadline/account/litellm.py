@@ -72,7 +72,13 @@ def read_litellm(data: bytes, name: str) -> PriceFile:
     spellings: dict[str, list[_Entry]] = defaultdict(list)
     notes: list[str] = []
     for key, value in fields.items():
-        entry = _parse_entry(key, value, notes) if isinstance(value, dict) and key != _SAMPLE_ENTRY else None
+        if not isinstance(value, dict) or key == _SAMPLE_ENTRY:
+            continue
+        try:
+            entry = _parse_entry(key, value, notes)
+        except ArithmeticError:  # an exponent beyond what a decimal can have
+            notes.append(f"{key} is left out: one of its numbers is too large.")
+            continue
         if entry is not None:
             spellings[normalise_model_id(key)].append(entry)
     models: dict[str, ModelPrices] = {}

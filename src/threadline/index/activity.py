@@ -24,7 +24,7 @@ _SELECT_CALLS = f"""SELECT t.transcript_id, c.outcome, COUNT(*) {_OF_TRANSCRIPTS
     WHERE c.moment BETWEEN ? AND ? AND NOT EXISTS({PREFERRED_COPY_SQL}) GROUP BY 1, 2"""
 _SELECT_PROMPTS = f"""SELECT r.transcript_id, e.timestamp FROM json_each(?) j
     CROSS JOIN prompt_rows r ON r.transcript_id = j.value
-    CROSS JOIN entries e ON e.transcript_id = r.transcript_id AND e.line = r.line
+    CROSS JOIN entries e ON e.transcript_id = r.transcript_id AND e.line = r.line AND e.offset = r.offset
     WHERE {TYPED_SQL.format("r")} AND e.timestamp BETWEEN ? AND ?"""  # noqa: S608 - our own names
 _FAILURES = frozenset({str(Outcome.ERROR)})
 

@@ -546,7 +546,8 @@ class Index:
         """Avoidable costs of stored sessions; what is below the limits may be missing."""
         from threadline.index.insight.stored_insights import read_waste
 
-        return list(read_waste(self._connection, sessions, limits))
+        with self.snapshot():
+            return list(read_waste(self._connection, sessions, limits))
 
     def store_insights(self, insights: Sequence[NewInsight], generation: str) -> bool:
         """Store the insights into sessions as they were in a generation of the index.

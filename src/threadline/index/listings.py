@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
-from threadline.index.store import decode_path
+from threadline.index.store import decode_path, encode_path, read_transaction, storable_text
+from threadline.index.vocabulary import normalize_text
 from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
 from threadline.model.names import names_tool
 from threadline.model.places import AgentId, CallId, Place, SessionId, match_ids
@@ -179,7 +180,7 @@ def list_commands(connection: sqlite3.Connection, name: str) -> Iterator[ListedC
     """The shell commands that contain a file name and a word that writes or moves files, newest first, each once."""
     if not any(character.isalnum() for character in name):
         return
-    phrase = '"' + name.replace('"', '""') + '"'
+    phrase = '"' + normalize_text(name).replace('"', '""') + '"'
     conditions = [
         "c.entry_id IN (SELECT rowid FROM text WHERE text MATCH ?)",
         _tools_condition(connection, lambda tool: names_tool(("Bash", "PowerShell"), tool)),
@@ -277,9 +278,10 @@ def list_files(
         if path is None and (selection.session is not None or scope.is_few):
             select = _FILES_BY_TRANSCRIPT
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    keys = _iter_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"))
-    first = list(islice(keys, selection.limit))
-    return FileList(_load_files(connection, first, conditions), None if any(True for _ in keys) else 0)
+    with read_transaction(connection):
+        keys = _iter_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"))
+        first = list(islice(keys, selection.limit))
+        return FileList(_load_files(connection, first, conditions), None if any(True for _ in keys) else 0)
 
 
 def list_paths(connection: sqlite3.Connection, name: str) -> list[str]:
@@ -422,7 +424,7 @@ def list_edits(connection: sqlite3.Connection, selection: CallFilter, path: str)
             session=SessionId(session) if session is not None else None,
             project=decode_path(project),
             place=Place(decode_path(transcript), line),
-            transcript=decode_path(own if kind == "main" else _main_transcript(connection, session, *ids) or own),
+            transcript=(None if kind == "main" else _main_transcript(connection, session, *ids)) or decode_path(own),
         )
         for full_path, call, tool, time, session, project, transcript, line, kind, own, *ids in rows
     )
@@ -432,7 +434,8 @@ def list_edits(connection: sqlite3.Connection, selection: CallFilter, path: str)
 def find_main_transcript(connection: sqlite3.Connection, transcript: str) -> str | None:
     """The path of the main transcript of the session that a transcript belongs to; None if there is none."""
     row = connection.execute(
-        f"SELECT t.kind, {SESSION_SQL}, t.home_id, t.project_id FROM transcripts t WHERE t.path = ?", (transcript,)
+        f"SELECT t.kind, {SESSION_SQL}, t.home_id, t.project_id FROM transcripts t WHERE t.path = ?",
+        (encode_path(transcript),),
     ).fetchone()
     if row is None:
         return None
@@ -447,7 +450,7 @@ def _main_transcript(connection: sqlite3.Connection, session: str | None, home: 
         " ORDER BY home_id <> ?, project_id <> ?, path LIMIT 1",
         (session, home, project),
     ).fetchone()
-    return row[0] if row is not None else None
+    return decode_path(row[0]) if row is not None else None
 
 
 _SELECT_TOUCHES = """SELECT how, timestamp, call, session, agent, project, transcript, line FROM touched WHERE path = ?
@@ -473,7 +476,7 @@ def list_touches(connection: sqlite3.Connection, path: str, limit: int) -> list[
             how, parse_timestamp(time), call, session, agent, decode_path(project), Place(decode_path(transcript), line)
         )
         for how, time, call, session, agent, project, transcript, line in connection.execute(
-            _SELECT_TOUCHES, (path, limit)
+            _SELECT_TOUCHES, (storable_text(path), limit)
         )
     ]
 

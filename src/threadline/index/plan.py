@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -125,19 +126,19 @@ class ReadStep(Struct, frozen=True, gc=False):
         return max(0, self.stat.size - self.offset)
 
     def store_fingerprint(self, connection: sqlite3.Connection, rows: TranscriptRows) -> None:
-        """Store how far it has been read. If the file cannot be opened now, it is read again next time."""
+        """Store how far it has been read. If it could not be read, or not be opened now, it is read again next time."""
+        fingerprint = TranscriptFingerprint(self.stat.path, 0, 0, 0, 0, 0, b"", b"", 0, racy=True)
         before = self.before if not rows.was_reread else None
-        try:
-            fingerprint = make_fingerprint(
-                self.stat,
-                rows.read_to,
-                before=before,
-                last=rows.last,
-                is_open=rows.is_open,
-                summed=rows.checksum if before is None else None,
-            )
-        except OSError:
-            fingerprint = TranscriptFingerprint(self.stat.path, 0, 0, 0, 0, 0, b"", b"", 0, racy=True)
+        if rows.problem is None:
+            with suppress(OSError):
+                fingerprint = make_fingerprint(
+                    self.stat,
+                    rows.read_to,
+                    before=before,
+                    last=rows.last,
+                    is_open=rows.is_open,
+                    summed=rows.checksum if before is None else None,
+                )
         update_fingerprint(connection, self.transcript_id, fingerprint)
         values = (rows.lines, rows.is_open, self.transcript_id)
         connection.execute("UPDATE transcripts SET lines = ?, is_open = ? WHERE transcript_id = ?", values)

@@ -56,6 +56,7 @@ _DELETE_WORDS = (
 _UNUSED_NAMES = {
     "paths": "path_id NOT IN (SELECT path_id FROM file_rows)",
     "tools": "tool_id NOT IN (SELECT tool_id FROM call_rows)",
+    "call_sources": "source_id NOT IN (SELECT source_id FROM call_rows)",
     "programs": "program_id NOT IN (SELECT program_id FROM program_rows)",
     "models": "model_id NOT IN (SELECT model_id FROM sightings WHERE model_id IS NOT NULL)",
     "shares": "share_id NOT IN (SELECT share_id FROM charged WHERE share_id IS NOT NULL)",

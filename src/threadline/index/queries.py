@@ -38,10 +38,9 @@ from threadline.model.titles import KnownLinks, SummaryRef
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
 
-_BATCH = 500
 _SELECT_TITLES = """
 SELECT r.session, r.title FROM session_rows r JOIN transcripts t USING(transcript_id)
-WHERE r.title <> '' AND r.session IN ({0}) ORDER BY t.path
+WHERE r.title <> '' AND r.session IN (SELECT value FROM json_each(?)) ORDER BY t.path
 """
 
 
@@ -50,12 +49,9 @@ def find_titles(connection: sqlite3.Connection, sessions: Collection[str]) -> di
 
     If several transcripts belong to a session, the title of the first path counts.
     """
-    ids = list(sessions)
     titles: dict[str, str] = {}
-    for at in range(0, len(ids), _BATCH):
-        batch = ids[at : at + _BATCH]
-        for session, title in connection.execute(_SELECT_TITLES.format(", ".join("?" * len(batch))), batch):
-            titles.setdefault(session, title)
+    for session, title in connection.execute(_SELECT_TITLES, (json.dumps(list(sessions)),)):
+        titles.setdefault(session, title)
     return titles
 
 
@@ -73,8 +69,9 @@ class SessionFacts(Struct, frozen=True):
 
 def find_session_facts(connection: sqlite3.Connection, session: str) -> SessionFacts:
     """When a session was last written to, and its first prompt."""
-    (last,) = connection.execute(_SELECT_LAST, (session,)).fetchone()
-    prompt = connection.execute(_SELECT_FIRST_PROMPT, (session,)).fetchone()
+    stored = (storable_text(session),)
+    (last,) = connection.execute(_SELECT_LAST, stored).fetchone()
+    prompt = connection.execute(_SELECT_FIRST_PROMPT, stored).fetchone()
     return SessionFacts(parse_timestamp(last), prompt[0] if prompt is not None else None)
 
 
@@ -84,7 +81,7 @@ _COUNT_ALL_SESSIONS = f"""SELECT COUNT(DISTINCT CASE WHEN session LIKE {UUID_PAT
 _COUNT_SESSIONS = f"{_COUNT_ALL_SESSIONS} WHERE last >= ?"
 _COUNT_PROMPTS = f"""SELECT COUNT(*) FROM session_rows s
     CROSS JOIN prompt_rows p ON p.transcript_id = s.transcript_id
-    CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line
+    CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line AND e.offset = p.offset
     WHERE s.last >= ? AND e.timestamp >= ? AND {TYPED_SQL.format("p")}"""
 # Tool by tool, because the SQL index orders the calls of each tool by time.
 _COUNT_CALLS = """SELECT COUNT(DISTINCT c.call) FROM tools t
@@ -162,7 +159,7 @@ WHERE o.session = ? AND c.amount IS NOT NULL GROUP BY c.message_id, c.number"""
 def message_amounts(connection: sqlite3.Connection, session: str) -> dict[str, Decimal]:
     """The amount of each message in a session's transcripts, for those whose price is known."""
     amounts: dict[str, Decimal] = {}
-    for message, amount in connection.execute(_SELECT_AMOUNTS, (session,)):
+    for message, amount in connection.execute(_SELECT_AMOUNTS, (storable_text(session),)):
         amounts[message] = EXACT.add(amounts[message], Decimal(amount)) if message in amounts else Decimal(amount)
     return amounts
 
@@ -481,7 +478,7 @@ def _time_condition(operator: str) -> str:
 
 def _time_text(moment: datetime, margin: timedelta) -> str:
     try:
-        return f"{moment + margin:%Y-%m-%dT%H:%M:%S}"
+        return (moment + margin).replace(tzinfo=None).isoformat(timespec="seconds")  # `%Y` omits zeros
     except OverflowError:  # at the ends of the calendar: no margin is needed where nothing can lie beyond
         return "" if margin < timedelta(0) else "~"
 

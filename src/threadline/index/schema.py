@@ -155,6 +155,7 @@ SESSIONS = TableGroup(
         "prompt_rows": """CREATE TABLE prompt_rows(
         transcript_id INTEGER NOT NULL, -- the main transcript
         line INTEGER NOT NULL, -- the line number
+        offset INTEGER NOT NULL, -- the offset of its entry, which may share a damaged line with others
         turn INTEGER NOT NULL, -- the turn that it begins or belongs to
         kind TEXT NOT NULL, -- prompt, command, shell, steering and so on
         text TEXT NOT NULL -- what was typed, up to 2,000 characters
@@ -246,7 +247,7 @@ SESSIONS = TableGroup(
         FROM prompt_rows r
         JOIN transcripts t USING(transcript_id)
         JOIN projects p USING(project_id)
-        LEFT JOIN entries e ON e.transcript_id = r.transcript_id AND e.line = r.line
+        LEFT JOIN entries e ON e.transcript_id = r.transcript_id AND e.line = r.line AND e.offset = r.offset
         WHERE {TYPED_SQL.format("r")}""",
     },
     indexes=("CREATE INDEX prompt_rows_by_transcript ON prompt_rows(transcript_id, line)",),

@@ -159,8 +159,8 @@ class BudgetUse(Struct, frozen=True):
 
     `since` and `until` are the period, both inclusive; None if no five-hour window is running. `spent` is in USD or
     tokens; None if it is unknown, because the transcripts of the period were not read. `is_lower_bound` says that more
-    may have been spent: a model has no price, or there was no time to read every transcript. `is_certain` is false for
-    a five-hour window whose start is a guess.
+    may have been spent: a model has no price, or there was no time to read every transcript. `is_certain` is false if
+    it is a guess when the five-hour window began, and so whether it is still running.
     """
 
     budget: Budget

@@ -134,37 +134,37 @@ class Head(Shape, frozen=True):
 class ModelUsage(Shape, frozen=True):
     """The usage of one model, as Claude Code counts it."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    thinking_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_creation_ephemeral_5m_input_tokens: int | None = field(
+    input_tokens: TokenCount | None = None
+    output_tokens: TokenCount | None = None
+    thinking_tokens: TokenCount | None = None
+    cache_read_input_tokens: TokenCount | None = None
+    cache_creation_input_tokens: TokenCount | None = None
+    cache_creation_ephemeral_5m_input_tokens: TokenCount | None = field(
         default=None, name="cacheCreationEphemeral5mInputTokens"
     )
-    cache_creation_ephemeral_1h_input_tokens: int | None = field(
+    cache_creation_ephemeral_1h_input_tokens: TokenCount | None = field(
         default=None, name="cacheCreationEphemeral1hInputTokens"
     )
-    web_search_requests: int | None = None
+    web_search_requests: TokenCount | None = None
     cost_usd: float | None = field(default=None, name="costUSD")
-    context_window: int | None = None
-    max_output_tokens: int | None = None
+    context_window: TokenCount | None = None
+    max_output_tokens: TokenCount | None = None
 
 
 class DayActivity(Shape, frozen=True):
     """What happened on one day."""
 
     date: str | None = None
-    message_count: int | None = None
-    session_count: int | None = None
-    tool_call_count: int | None = None
+    message_count: TokenCount | None = None
+    session_count: TokenCount | None = None
+    tool_call_count: TokenCount | None = None
 
 
 class DayTokens(Shape, frozen=True):
     """What was used on one day, by model."""
 
     date: str | None = None
-    tokens_by_model: dict[str, int | float] | None = None
+    tokens_by_model: dict[str, TokenCount | float] | None = None
 
 
 class StatsCache(Shape, frozen=True):
@@ -175,8 +175,8 @@ class StatsCache(Shape, frozen=True):
     daily_activity: list[DayActivity] | None = None
     daily_model_tokens: list[DayTokens] | None = None
     model_usage: dict[str, ModelUsage] | None = None
-    total_sessions: int | None = None
-    total_messages: int | None = None
+    total_sessions: TokenCount | None = None
+    total_messages: TokenCount | None = None
     longest_session: Any = None
     first_session_date: str | None = None
     hour_counts: dict[str, int] | None = None

@@ -67,7 +67,7 @@ class PromptHistory(Table[TypedPrompt]):
     """The prompts of all homes. Iterating reads them, newest first; after that, its counters say why there may be none.
 
     `rows_read` counts the rows that were read. `match_counts` counts how many of them match each single field of the
-    filter.
+    filter. Reading again begins at zero.
     """
 
     noun = "prompt"
@@ -84,6 +84,9 @@ class PromptHistory(Table[TypedPrompt]):
             for transcript in home.transcripts
             if transcript.kind is TranscriptKind.MAIN and transcript.session is not None
         }
+        self._reset()
+
+    def _reset(self) -> None:
         self.rows_read = 0
         self.match_counts = dict.fromkeys(("text", "project", "since", "until", "gone"), 0)
         self.newest: datetime | None = None
@@ -105,6 +108,7 @@ class PromptHistory(Table[TypedPrompt]):
 
     def prompts(self) -> Iterator[TypedPrompt]:
         """Yield the matching prompts, newest first, as they are read."""
+        self._reset()
         streams = [self._of_home(home.home.path) for home in self._found]
         rows = merge(*streams, key=_sort_time, reverse=True)
         return islice(filter(self._matches, rows), self._filter.limit)

@@ -58,11 +58,12 @@ def transcript_prompts(transcript: Transcript) -> list[_Prompt]:
     except Error:
         return []
     fold = fold_entries(transcript_entries)
-    lines = {entry.line.number: entry for entry in transcript_entries}
+    by_offset = {entry.line.offset: entry for entry in transcript_entries}
     fold.summary()  # finds prompts that only the whole transcript shows
     return [
-        _Prompt(lines[prompt.line].timestamp, prompt.kind, prompt.turn, prompt.text, lines[prompt.line].place)
+        _Prompt(entry.timestamp, prompt.kind, prompt.turn, prompt.text, entry.place)
         for prompt in fold.prompts
+        for entry in (by_offset[prompt.offset],)
     ]
 
 

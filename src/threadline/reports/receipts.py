@@ -149,8 +149,7 @@ def _damaged_lines(query: ReceiptQuery, read: _TranscriptLines) -> Iterator[Prob
     """Yield damaged lines of the transcripts that the query covers completely."""
     if query.kind not in _WHOLE_KINDS:
         return
-    paths = {charge.owner.origin.transcript for charge in query.charges if query.includes(charge)}
-    for path in paths:
+    for path in dict.fromkeys(charge.owner.origin.transcript for charge in query.charges if query.includes(charge)):
         yield from read[path].problems
 
 

@@ -82,7 +82,7 @@ class RecentUsage(Struct, frozen=True):
         return self.ledger.where(since=begins, until=ends - timedelta(microseconds=1)).total
 
     def window(self, now: datetime) -> tuple[UsageWindow | None, bool]:
-        """Return the five-hour window that is running, and whether its start is certain."""
+        """Return the five-hour window that is running, and whether that is certain."""
         return self.ledger.current_window(since=self.since, now=now)
 
 

@@ -21,7 +21,7 @@ from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.reported_costs import ReportedDay, ReportedUsage
 from threadline.model.text import count, format_tokens, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
-from threadline.model.usage import StatsCache
+from threadline.model.usage import StatsCache, parse_token_count
 from threadline.parse import decode_content, read_side_bytes
 
 if TYPE_CHECKING:
@@ -398,7 +398,9 @@ def _reported_days(cache: StatsCache, place: Place, home: str, problems: list[Pr
     }
     for date in sorted(day for day in {*activity, *tokens} if day is not None):
         counts = activity.get(date)
-        models = tuple((model, max(0, int(number))) for model, number in (tokens.get(date) or {}).items() if number)
+        models = tuple(
+            (model, parse_token_count(int(number)) or 0) for model, number in (tokens.get(date) or {}).items() if number
+        )
         day = ReportedDay(
             home,
             date,

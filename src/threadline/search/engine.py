@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from heapq import nlargest
@@ -351,7 +352,7 @@ class _HitCollector:
         self._page_rows = page_rows
         self._rows: list[EntryRow] = []
         self._copies: dict[tuple[str, str], int] = {}
-        self._sessions: set[object] = set()
+        self._rows_per_group: Counter[object] = Counter()
         self._partly_taken: set[object] = set()
         self.is_complete = True
         """Whether all matching rows were taken."""
@@ -388,7 +389,10 @@ class _HitCollector:
                     break
 
     def _is_full(self, newest: dict[object, float], limit: int, last: float) -> bool:
-        return self.groups >= limit and nlargest(limit, newest.values())[-1] >= last
+        if limit == 0 or self.groups < limit:
+            return limit == 0
+        times = (time for group, time in newest.items() if group in self._rows_per_group)
+        return nlargest(limit, times)[-1] >= last
 
     def sort(self, key: Callable[[EntryRow], tuple[float, int]]) -> None:
         """Sort the rows."""
@@ -397,7 +401,7 @@ class _HitCollector:
     @property
     def groups(self) -> int:
         """How many hits there are to show."""
-        return len(self._sessions)
+        return len(self._rows_per_group)
 
     @property
     def total(self) -> int:
@@ -412,9 +416,13 @@ class _HitCollector:
                 other = self._rows[at]
                 if _original_first_key(row) < _original_first_key(other):
                     self._rows[at] = row._replace(score=max(row.score, other.score))
+                    self._rows_per_group[self._group(row)] += 1
+                    self._rows_per_group[self._group(other)] -= 1
+                    if not self._rows_per_group[self._group(other)]:
+                        del self._rows_per_group[self._group(other)]
                 return
         self._rows.append(row)
-        self._sessions.add(self._group(row))
+        self._rows_per_group[self._group(row)] += 1
 
     def _group(self, row: EntryRow) -> object:
         return row.entry_id if self._every else (row.session or row.transcript)

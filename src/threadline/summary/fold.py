@@ -116,9 +116,10 @@ def fold_entries(transcript_entries: Iterable[Entry]) -> SummaryFold:
 
 
 class PromptRow(Struct, frozen=True, array_like=True):
-    """What a person typed, its line, and the number of the turn it begins or joins."""
+    """What a person typed, its place, and the number of the turn it begins or joins."""
 
     line: int
+    offset: int
     turn: int
     kind: str
     text: str
@@ -252,7 +253,7 @@ class SummaryFold:
         state.turns += begins_turn(act)
         for source, text in title_words(act):
             state.prompt_titles.setdefault(source, shorten_title(text))
-        self.prompts.append(PromptRow(act.place.line, state.turns, str(act.kind), act.text))
+        self.prompts.append(PromptRow(act.place.line, act.place.offset, state.turns, str(act.kind), act.text))
 
     def _replay_acts(self, act_entries: list[Entry]) -> None:
         """Find all acts again, with those that only queue operations record."""

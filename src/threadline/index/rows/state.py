@@ -77,7 +77,7 @@ MAX_PROMPT_CHARS = 2000
 """How many characters of a prompt the index keeps; the transcript has them all."""
 
 _INSERT_SESSION = f"INSERT INTO session_rows VALUES({', '.join('?' * 13)})"
-_INSERT_PROMPT = "INSERT INTO prompt_rows VALUES(?, ?, ?, ?, ?)"
+_INSERT_PROMPT = "INSERT INTO prompt_rows VALUES(?, ?, ?, ?, ?, ?)"
 _INSERT_SUMMARY = "INSERT INTO summary_rows(transcript_id, line, leaf, text, is_new) VALUES(?, ?, ?, ?, 1)"
 
 
@@ -88,7 +88,7 @@ class SessionRows(Struct, gc=False):
     """
 
     row: tuple[object, ...] | None
-    prompts: list[tuple[int, int, str, str]]
+    prompts: list[tuple[int, int, int, str, str]]
     is_whole: bool
     summaries: list[tuple[int, str | None, str | None]] = []
 
@@ -131,7 +131,7 @@ def make_session_rows(
         storable_text(summary.os_version),
     )
     prompts = [
-        (prompt.line, prompt.turn, prompt.kind, storable_text(prompt.text[:MAX_PROMPT_CHARS]) or "")
+        (prompt.line, prompt.offset, prompt.turn, prompt.kind, storable_text(prompt.text[:MAX_PROMPT_CHARS]) or "")
         for prompt in fold.prompts
     ]
     summary_rows = [(ref.line, storable_text(ref.leaf), storable_text(ref.text)) for ref in summaries]
@@ -483,7 +483,8 @@ class TranscriptRows(Struct, gc=False):
     """The rows of a transcript, in file order. `texts` start with the position of their entry among those read.
 
     `read_to` is where the last whole line ends, `lines` how many lines there are up to it, `last` its last bytes, and
-    `checksum` that of all bytes that were read. `problem` says why the transcript could not be read. `is_open` says
+    `checksum` that of all bytes that were read. `problem` says why the transcript could not be read; then there are no
+    rows, and the next refresh reads the transcript from its start. `is_open` says
     that the last line is whole but has no line end, `is_closed` that the line before these rows has one now.
     `was_reread` says that the whole transcript was read, because that line went on in another way. If the request asks
     for plain values, `plain` has the sightings, `sightings` is empty, and `agent_lines` are those of agents inside a
@@ -553,7 +554,8 @@ def _read_from(request: ReadRequest) -> TranscriptRows:
             rows.plain = sightings.finish_plain(rows.read_to, fold.inline_agents)
         else:
             rows.sightings = sightings.finish(rows.read_to, fold.inline_agents)
-    except Error as error:
+    except Error as error:  # the rows so far would lack what is made of them at the end
+        rows = _empty_rows(request)
         rows.problem = str(error)
     return rows
 
