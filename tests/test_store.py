@@ -8,11 +8,13 @@ import os
 import shlex
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import Any, TypeVar
 
 import pytest
@@ -24,6 +26,8 @@ from threadline.cli.commands import run as run_command
 from threadline.errors import BadQuery, Missing, NotFound, Unreadable
 from threadline.home_files import OutsideHomeError
 from threadline.store import SessionKey, SessionStore
+from threadline.store.database import SessionDatabase
+from threadline.store.folder import SessionFolder
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 KEY: SessionKey = {"project_key": "-work-app", "session_id": SESSION}
@@ -209,6 +213,47 @@ def test_writers_at_the_same_time(any_store: SessionStore) -> None:
     assert sorted(loaded, key=lambda entry: int(entry["uuid"])) == entries
 
 
+def test_a_session_that_is_deleted_while_sessions_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are listed."""
+    folder = SessionFolder(tmp_path / "store")
+    folder.append(KEY, [{"type": "user"}])
+    folder.append({**KEY, "session_id": "other"}, [{"type": "user"}])
+    transcripts = SessionFolder._transcripts
+
+    def list_and_delete(self: SessionFolder, project_key: str) -> list[Path]:
+        paths = transcripts(self, project_key)
+        folder.delete(KEY)
+        return paths
+
+    monkeypatch.setattr(SessionFolder, "_transcripts", list_and_delete)
+    assert [session["session_id"] for session in folder.list_sessions("-work-app")] == ["other"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
+def test_a_second_writer_does_not_unlock_a_database(tmp_path: Path) -> None:
+    """While a thread writes, a second one that begins to write does not let other processes write."""
+    database = SessionDatabase(tmp_path / "store.db")
+    database.append(KEY, [{"type": "user"}])
+    connect = f"sqlite3.connect({str(database.path)!r}, timeout=0, isolation_level=None)"
+    program = [sys.executable, "-c", f"import sqlite3; {connect}.execute('BEGIN IMMEDIATE')"]
+    begun = Event()
+
+    def append() -> None:
+        begun.set()
+        database.append(KEY, [{"type": "user"}])
+
+    with ThreadPoolExecutor(1) as pool:
+        with database._writing() as connection:
+            connection.execute("DELETE FROM lines")
+            appending = pool.submit(append)
+            begun.wait()
+            with pytest.raises(TimeoutError):
+                appending.result(timeout=0.2)  # it waits for the lock
+            other = subprocess.run(program, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+            assert "database is locked" in other.stderr
+        appending.result()
+
+
 def test_summaries_need_the_sdk(any_store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to install."""
     store = any_store
@@ -256,6 +301,9 @@ def test_database_in_all_its_states(store: SessionStore, tmp_path: Path) -> None
         run(stored.delete(AGENT))
         assert (run(stored.load(AGENT)), run(stored.load(KEY))) == (None, [entry])
     assert stat.S_IMODE(database.path.stat().st_mode) == 0o600
+    (tmp_path / "link.db").symlink_to(database.path)
+    with pytest.raises(OSError, match="symbolic"):
+        run(SessionStore(tmp_path / "link.db").append(KEY, [entry]))
 
 
 def test_other_databases_are_refused(tmp_path: Path) -> None:

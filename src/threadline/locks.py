@@ -40,7 +40,7 @@ def hold_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
         LockBusy: another process holds it.
         OSError: the file cannot be written.
     """
-    _create_file(path)
+    create_database_file(path)
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=0)
     except sqlite3.Error as error:
@@ -55,11 +55,14 @@ def hold_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 _creation = Lock()
 
 
-def _create_file(path: Path) -> None:
-    """Create the file, readable only by this user, unless it exists.
+def create_database_file(path: Path) -> None:
+    """Create an empty SQLite file, readable only by this user, unless it exists.
 
-    An existing file must not be opened here: closing any descriptor of a file frees all locks that this process holds
-    on it, also those of other threads. SQLite avoids that only for its own descriptors.
+    An existing file must not be opened without SQLite: closing any descriptor of a file frees all locks that this
+    process holds on it, also those of other threads. SQLite avoids that only for its own descriptors.
+
+    Raises:
+        OSError: it cannot be created, or this user may not write to it.
     """
     with _creation:  # until the file is closed again, no other thread of this process can have locked it
         try:

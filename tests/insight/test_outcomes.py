@@ -184,6 +184,7 @@ def test_newest_days(tmp_path: Path) -> None:
         )
     with threadline.open(tmp_path, index=False, keep=False) as archive:
         assert [group.key for group in archive.outcome_groups("day", limit=1)] == ["2026-01-07"]
+        assert (list(archive.outcome_groups("day", limit=0)), archive.outcome_groups("day", limit=0).more) == ([], 2)
 
 
 def test_filters(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_filters(archive: threadline.Archive) -> None:
     assert not archive.tools(session=COPY, costs=False)
     assert not archive.tools(project="elsewhere", costs=False)
     assert not archive.tools(until="2020-01-01", costs=False)
+    assert not list(archive.tools("day", limit=0, costs=False))
     groups = archive.tools(limit=1, costs=False)
     assert (groups[0].key, groups[0].carried, groups.more) == ("Bash", None, 3)
 

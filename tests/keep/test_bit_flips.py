@@ -12,6 +12,7 @@ from random import Random
 import pytest
 from tests.changing_home import ChangingHome
 from tests.keep.homes import FIRST, SECOND, FileState, keep_home, use_small_packs, version_state
+from tests.keep.stores import lines, transcript_path, write_home
 from tests.profiles import scale_examples
 
 from threadline.errors import Unreadable
@@ -212,3 +213,21 @@ def test_next_run_rewrites_the_readme(keep_with_states: tuple[Store, States, Pie
     (tmp_path / "home" / "projects").mkdir(parents=True)
     keep_home(store, tmp_path / "home", FIRST)
     assert not verify_keep(Catalogue(store)).problems
+
+
+def test_run_does_not_compress_with_a_damaged_dictionary(tmp_path: Path) -> None:
+    """Frames that are written with it could never be read: no file has the bytes that they were compressed with."""
+    store = Store.make(tmp_path / "keep")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("threadline.keep.pack._MIN_SAMPLE_SIZE", 20_000)
+        home = write_home(tmp_path / "home", {transcript_path(1): lines(1, 3000)})
+        keep_home(store, home, FIRST)
+        (dictionary,) = store.dictionary_files()
+        data = bytearray(dictionary.read_bytes())
+        data[len(data) // 2] ^= 1
+        dictionary.write_bytes(data)
+        write_home(home, {transcript_path(2): lines(2, 20)})
+        keep_home(store, home, FIRST)
+    catalogue = Catalogue(store)
+    (version,) = (version for version in catalogue.newest() if version.path == transcript_path(2))
+    assert b"".join(catalogue.data(version)) == lines(2, 20)

@@ -13,7 +13,18 @@ from tests.keep.stores import HERE, keep_home, kept_versions, lines, transcript_
 
 from threadline import files
 from threadline.errors import IndexBusy, NotFound, Unreadable
-from threadline.keep import Catalogue, Store, default_folder, merge_keeps, repack, this_machine
+from threadline.find import homes
+from threadline.keep import (
+    Catalogue,
+    Store,
+    clear_kept_homes,
+    default_folder,
+    kept_homes,
+    merge_keeps,
+    repack,
+    this_machine,
+)
+from threadline.keep.manifest import FileRow
 
 
 def test_folder_without_a_keep_is_an_error(tmp_path: Path) -> None:
@@ -35,6 +46,44 @@ def test_interrupted_creation_is_finished(tmp_path: Path) -> None:
     store = Store.make(tmp_path / "keep")
     (store.folder / "keep.json").rename(store.folder / "keep-123-0.new")
     assert Store.make(tmp_path / "keep").problem is None
+
+
+@pytest.mark.parametrize("id_", ["..", "../../elsewhere", "a\n"])
+def test_id_does_not_lead_out_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id_: str) -> None:
+    """Folders are named after the id of a keep, which may come from anywhere."""
+    monkeypatch.setenv("XDG_DATA_HOME", os.fspath(tmp_path / "data"))
+    store = Store.make(tmp_path / "keep")
+    home = write_home(tmp_path / "home", {transcript_path(1): lines(1, 5)})
+    keep_home(store, home)
+    info = replace(store.info, id=id_)
+    (store.folder / "keep.json").write_bytes(msgspec.json.encode(replace(info, check=info.expected_check())))
+    (home / transcript_path(1)).unlink()
+    cache = tmp_path / "cache"
+    kept = kept_homes(store.folder, homes(home), cache)
+    assert [path.name for path in cache.rglob("*.jsonl")] == [Path(transcript_path(1)).name]
+    assert all(found.path.is_relative_to(cache / "kept") for found in kept.homes)
+    clear_kept_homes(store.folder, cache)
+    assert cache.is_dir()
+    assert Store(store.folder).problem is not None
+
+
+def test_mtime_that_no_file_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merged keep may contain one. The file is reported, and the others are read."""
+    monkeypatch.setenv("XDG_DATA_HOME", os.fspath(tmp_path / "data"))
+    store = Store.make(tmp_path / "keep")
+    home = write_home(tmp_path / "home", {transcript_path(number): lines(number, 5) for number in (1, 2)})
+    keep_home(store, home)
+    catalogue = Catalogue(store)
+    (rows,) = (manifest.rows for manifest in catalogue.manifests)
+    hostile = [
+        replace(row, mtime_ns=10**40) if isinstance(row, FileRow) and "0001-" in row.path else row for row in rows
+    ]
+    store.put_run([catalogue.next_run(HERE.id, HERE.label, "2026-11-01T00:00:00Z", [str(home)]), *hostile])
+    for number in (1, 2):
+        (home / transcript_path(number)).unlink()
+    kept = kept_homes(store.folder, homes(home), tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").rglob("*.jsonl")] == [Path(transcript_path(2)).name]
+    assert [problem for problem in kept.problems if transcript_path(1) in problem]
 
 
 def test_later_version_is_an_error(tmp_path: Path) -> None:

@@ -142,6 +142,13 @@ def test_damaged_pack_is_stored_again(store: Store, tmp_path: Path, *, grows: bo
     assert kept_versions(store) == versions
 
 
+def test_any_number_of_damaged_packs_is_remembered(tmp_path: Path) -> None:
+    """A disk that fails may damage all packs of a keep, which has one for each run until it is repacked."""
+    names = [f"{number:064x}.zst" for number in range(2000)]
+    DamagedPacks(tmp_path / "keep.doubted").update(names, names)
+    assert DamagedPacks(tmp_path / "keep.doubted").packs == frozenset(names)
+
+
 def status_problems(store: Store, damaged: DamagedPacks) -> str:
     """The problems in the status of the keep."""
     return "\n".join(

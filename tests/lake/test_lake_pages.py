@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -267,6 +269,9 @@ def test_a_page_that_is_computed_during_a_build(tmp_path: Path, monkeypatch: pyt
         build_lake(bucket, jobs=1)
         assert reader.state.sessions(SessionFilter(), limit=9)[1] == 2
         assert state.sessions(SessionFilter(), limit=9)[1] == 1
+        # Also what had not been read before the build.
+        assert {charge.session for charge in state.usage.ledger} == {session_id(1)}
+        assert state.known_sessions([session_id(1), session_id(2)]) == {session_id(1)}
         assert len(list(reader.folder.glob("commit-*"))) == 2
         del state
         assert len(list(reader.folder.glob("commit-*"))) == 1
@@ -334,6 +339,38 @@ def test_names_of_sessions_may_be_shortened(five_machines: Bucket) -> None:
             reader.fetch(session_id(1)[:8])
         with pytest.raises(NotFound, match="has no session"):
             reader.fetch("0000")
+
+
+def test_a_session_is_downloaded_once_and_others_can_be_read_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part of a page asks for its session. A download that takes long does not stop the other pages."""
+    bucket = small_lake(tmp_path)
+    write_session(tmp_path / "home", 2)
+    push(bucket, [tmp_path / "home"])
+    build_lake(bucket, jobs=1)
+    objects: list[str] = []
+    is_allowed = Event()
+    get = Bucket.get
+
+    def slow_get(self: Bucket, path: str) -> bytes:
+        if path.startswith("bronze/data/"):
+            objects.append(path)
+            assert is_allowed.wait(20)
+        return get(self, path)
+
+    with LakeReader(bucket) as reader, ThreadPoolExecutor(1) as pool:
+        reader.fetch(session_id(1))
+        homes = reader.homes()
+        monkeypatch.setattr(Bucket, "get", slow_get)
+        fetching = pool.submit(reader.fetch, session_id(2))
+        assert reader.fetch(session_id(1)) == session_id(1)
+        assert reader.state.sessions(SessionFilter(), limit=9)[1] == 2
+        assert reader.homes() == homes
+        is_allowed.set()
+        assert fetching.result() == session_id(2)
+        assert reader.fetch(session_id(2)) == session_id(2)
+        assert len(objects) == 1
 
 
 def test_sessions_of_a_lake_can_be_annotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,19 @@ def test_a_rewritten_file_replaces_its_objects(tmp_path: Path) -> None:
     assert contents(bucket)[f"projects/-work-app/{path.name}"] == path.read_bytes()
 
 
+def test_a_session_that_is_deleted_during_a_push(tmp_path: Path) -> None:
+    """The others are pushed."""
+    home = tmp_path / "home"
+    deleted = write_session(home, 1)
+    write_session(home, 2)
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, Policy.FULL)
+    found = look(home)
+    deleted.unlink()
+    result = push_sessions(bucket, [found], machine(1), PushOptions("person", accepted=Policy.FULL))
+    assert (result.sessions, result.problems) == (1, [])
+
+
 def test_excluded_projects_and_sessions_stay(tmp_path: Path) -> None:
     """Nothing of an excluded project or session is uploaded."""
     home = tmp_path / "home"

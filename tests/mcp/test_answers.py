@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from collections.abc import Callable
@@ -15,8 +16,10 @@ from tests.redact.credentials import password, seeded, token_value
 from tests.transcripts import Pen, Writer, call, chain, prompt, reply, transcript, write
 
 import threadline
+from threadline.archive import Archive
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.mcp import Answer, Answers, list_words
+from threadline.model.session import Session
 from threadline.model.text import format_amount
 from threadline.redact import Settings
 from threadline.redact.rules.formats import FORMATS
@@ -428,6 +431,24 @@ def test_new_sessions_are_read(answers: Answers, home: Path, monkeypatch: pytest
     write(home / f"projects/-work-app/{OTHER[:-1]}d.jsonl", *transcript(prompt("A walrus"), reply("Yes.")))
     monkeypatch.setattr("threadline.mcp.answers._MAX_AGE_SECONDS", 0)
     assert answers.search("walrus").startswith("1 session")
+
+
+def test_a_changed_session_is_in_memory_once(answers: Answers, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session as it was is freed before its transcript is read again."""
+    read = Archive.session_at
+    before: list[int] = []
+
+    def count_before(self: Archive, path: str | Path) -> Session:
+        gc.collect()
+        before.append(sum(isinstance(value, Session) for value in gc.get_objects()))
+        return read(self, path)
+
+    monkeypatch.setattr(Archive, "session_at", count_before)
+    answers.session(OTHER)
+    rows = transcript(prompt("A heron elsewhere"), reply("Yes."), prompt("And a walrus"), pen=Pen(session=OTHER))
+    write(home / f"projects/-work-application/{OTHER}.jsonl", *rows)
+    assert "And a walrus" in answers.session(OTHER)
+    assert before[0] == before[1]
 
 
 def test_titles_have_times_and_missing_agents_are_counted(tmp_path: Path) -> None:

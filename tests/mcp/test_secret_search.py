@@ -121,6 +121,7 @@ def test_files_that_are_gone(tmp_path: Path) -> None:
     search = SecretSearch(Settings(), 0)
     search.learn_session([str(tmp_path / "gone.jsonl")])
     search.learn_words({str(tmp_path / "gone.jsonl"): ["vK7-quiet-horse"]})
+    search.learn_places([Place(str(tmp_path / "gone.jsonl"), 1, 0, 100)])
     assert not search.learn_more()
 
 

@@ -127,7 +127,7 @@ def group_outcomes(report: OutcomeReport, ledger: Ledger, by: str, zone: tzinfo,
     groups = report.groups(by, _spent(report, ledger, by, zone), zone)
     if by == "day":
         groups.sort(key=lambda group: group.key)
-        shown = groups[-limit:] if limit else groups
+        shown = groups if limit is None else groups[max(0, len(groups) - limit) :]
     else:
         groups.sort(key=lambda group: (-(group.amount or Decimal(0)), group.key))
         shown = groups[:limit]

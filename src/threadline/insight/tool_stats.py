@@ -125,7 +125,7 @@ def select_tool_groups(
     if sort is not None:
         groups = sorted(groups, key=_SORT_VALUES[sort], reverse=True)
     elif by in TIME_KEYS and limit is not None:
-        return groups[-limit:]
+        return groups[max(0, len(groups) - limit) :]
     return groups[:limit]
 
 

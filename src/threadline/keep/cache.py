@@ -98,7 +98,7 @@ class DamagedPacks:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self.packs = frozenset(files.read_file(path, follow_symlinks=False).decode(errors="replace").split())
+            self.packs = frozenset(path.read_text(errors="replace").split())
         except OSError:
             self.packs = frozenset()
 

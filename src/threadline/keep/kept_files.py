@@ -198,7 +198,7 @@ def copy_files(
             if version is None:
                 raise Unreadable("it is no longer in the keep.")
             _copy_file(catalogue, version, folder / file.path)
-        except (Error, OSError) as error:
+        except (Error, OSError, OverflowError) as error:  # a merged keep may claim any mtime
             yield f"{file.path} could not be read from the keep: {error}"
         if progress is not None:
             progress(file.size)

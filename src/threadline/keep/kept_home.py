@@ -36,7 +36,7 @@ from threadline.keep.cache import (
     save_state,
     short_hash,
 )
-from threadline.keep.machine import KEEP_JSON, machine_folder, read_machine_id
+from threadline.keep.machine import KEEP_JSON, KeepId, machine_folder, read_machine_id
 from threadline.keep.sessions import has_unique_name
 from threadline.model.homes import KEEP_SOURCE, Home, OriginalHome
 
@@ -75,8 +75,8 @@ class _State(SavedState, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-class _KeepId(Struct):
-    id: str
+class _KeepInfo(Struct):
+    id: KeepId
 
 
 def kept_homes(
@@ -239,15 +239,12 @@ def _machine_names(origins: Sequence[HomeOrigin], own_machine: str | None) -> di
 
 def _read_keep_id(keep: Path) -> str:
     try:
-        return str(
-            msgspec.json.decode(read_file(keep / KEEP_JSON, follow_symlinks=False), type=_KeepId).id.replace("/", "_")[
-                :64
-            ]
-        )
+        id_ = msgspec.json.decode(read_file(keep / KEEP_JSON, follow_symlinks=False), type=_KeepInfo).id
     except (FileNotFoundError, msgspec.MsgspecError):
-        return short_hash(os.path.realpath(keep))  # keep.json is damaged; the rest can still be read
+        id_ = ""  # keep.json is damaged; the rest can still be read
     except OSError as error:
         raise Unreadable(_unreadable_message(keep, error)) from None
+    return id_ or short_hash(os.path.realpath(keep))
 
 
 def _unreadable_message(keep: Path, error: OSError) -> str:

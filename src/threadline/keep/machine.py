@@ -13,10 +13,11 @@ import platform
 import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from threadline import files
 from threadline.errors import Unreadable
@@ -25,6 +26,8 @@ _OFF_VALUES = frozenset({"0", "off", "no", "false"})
 KEEP_JSON = "keep.json"
 MACHINE_FILE = "machine"
 LAST_RUNS_FILE = "keeps.json"
+KeepId = Annotated[str, Meta(pattern=r"^[0-9A-Za-z-]{0,64}\Z")]
+"""The id of a keep. Files and folders are named after it, and a keep may come from anywhere."""
 
 
 def is_keep_enabled() -> bool:

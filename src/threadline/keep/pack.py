@@ -12,6 +12,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
@@ -28,7 +29,7 @@ from msgspec.structs import replace
 from threadline.errors import Unreadable
 from threadline.files import AtomicFile
 from threadline.keep.manifest import Count, Hash
-from threadline.keep.store import RETIRED_SUFFIX, Store, read_error
+from threadline.keep.store import RETIRED_SUFFIX, Store, is_damaged, read_error
 
 MIN_PIECE_SIZE, MAX_PIECE_SIZE = 32 * 1024, 1024 * 1024
 """The size of a piece in bytes; only the last piece of a file may be smaller."""
@@ -450,11 +451,11 @@ class DictionaryTrainer:
         files = [path for path in store.dictionary_files() if not path.name.endswith(RETIRED_SUFFIX)]
         self._is_done = bool(files)
         self.dictionary: bytes | None = None
-        if files and not store.is_key_missing:
-            try:
-                self.dictionary = store.read(files[0])
-            except Unreadable:
-                self.dictionary = None  # frames do without it; `verify` reports it
+        # No frame could be read that was compressed with a damaged dictionary, which `verify` reports.
+        intact = next((path for path in files if not is_damaged(path)), None)
+        if intact is not None and not store.is_key_missing:
+            with suppress(Unreadable):
+                self.dictionary = store.read(intact)
 
     def sample(self, data: bytes) -> None:
         """Collect lines to train with, until there are enough."""

@@ -430,7 +430,13 @@ def list_differences(catalogue: Catalogue, machine: str, after: int, until: int)
         session = owners.session(versions[-1]) if versions else None
         name = session if session is not None and (home, session) in listed else path
         groups[home, name].append((change, path, size))
-    differences = [_make_difference(catalogue, machine, home, name, files) for (home, name), files in groups.items()]
+    with_transcript = {
+        (home, session_of_main_transcript(path)) for machine_, home, path in catalogue.versions if machine_ == machine
+    }
+    differences = [
+        _make_difference(machine, home, name, files, has_transcript=(home, name) in with_transcript)
+        for (home, name), files in groups.items()
+    ]
     return sorted(differences, key=_difference_key)
 
 
@@ -439,12 +445,12 @@ def _difference_key(difference: Difference) -> tuple[int, bool, str]:
 
 
 def _make_difference(
-    catalogue: Catalogue, machine: str, home: str, name: str, files: list[tuple[Change, str, int]]
+    machine: str, home: str, name: str, files: list[tuple[Change, str, int]], *, has_transcript: bool
 ) -> Difference:
     main = next(((change, path) for change, path, _size in files if session_of_main_transcript(path) == name), None)
     is_session = name not in {path for _change, path, _size in files}
     change: Change = main[0] if main is not None else files[0][0] if not is_session else _combine_changes(files)
-    if is_session and main is None and _has_main_transcript(catalogue, machine, home, name):
+    if is_session and main is None and has_transcript:
         change = "changed"  # its transcript is unchanged: only a side file is new or gone
     added = sum(size for _change, _path, size in files)
     path = main[1] if main is not None else files[0][1]
@@ -454,12 +460,6 @@ def _make_difference(
 def _combine_changes(files: list[tuple[Change, str, int]]) -> Change:
     kinds = {change for change, _path, _size in files}
     return next(iter(kinds)) if len(kinds) == 1 else "changed"
-
-
-def _has_main_transcript(catalogue: Catalogue, machine: str, home: str, session: str) -> bool:
-    return any(
-        key[:2] == (machine, home) and session_of_main_transcript(key[2]) == session for key in catalogue.versions
-    )
 
 
 def _changed_files(

@@ -30,7 +30,7 @@ from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.files import TEMPORARY_SUFFIX
 from threadline.keep import encryption
 from threadline.keep.encryption import EncryptionKey
-from threadline.keep.machine import KEEP_JSON, configured_keep_folder
+from threadline.keep.machine import KEEP_JSON, KeepId, configured_keep_folder
 from threadline.keep.manifest import AnyRow, Manifest, RunRow, compress_manifest, encode_rows
 
 RETIRED_SUFFIX = ".going"
@@ -68,7 +68,7 @@ class KeepInfo(Struct, frozen=True, omit_defaults=True):
 
     format: str
     version: int
-    id: str
+    id: KeepId
     recipients: tuple[str, ...] = ()
     identity: str = ""
     check: str = ""

@@ -454,7 +454,10 @@ def _files_of(transcript: Transcript, source: str, project: str) -> Iterator[_Lo
     paths = [transcript.path, *([transcript.meta] if transcript.meta is not None else [])]
     for path in paths:
         below = (*parts[at:-1], path.name)
-        status = path.stat()
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue  # Claude Code deleted it since it was found
         yield _LocalFile(
             path,
             make_id(source, transcript.folder, *below),

@@ -64,14 +64,14 @@ def require_commit(bucket: Bucket) -> Commit:
 
 
 @reports_storage_errors
-def read_usage(bucket: Bucket, rates: Rates | None = None) -> LakeUsage:
-    """Read the ledger of all machines: every message counted once.
+def read_usage(bucket: Bucket, rates: Rates | None = None, *, commit: Commit | None = None) -> LakeUsage:
+    """Read the ledger of all machines, as of a commit or the latest one: every message counted once.
 
     Raises:
         NotFound: nothing was built yet.
         Unreadable: the storage refuses.
     """
-    catalogue = Catalogue(bucket, require_commit(bucket))
+    catalogue = Catalogue(bucket, commit or require_commit(bucket))
     lake = LakeLedger(catalogue.scan(SIGHTINGS, SIGHTING_COLUMNS).to_pylist(), rates or shipped_rates())
     teams = read_teams(bucket)
     keys: dict[str, Callable[[Charge], str]] = {
@@ -141,14 +141,16 @@ def parse_teams(data: bytes) -> dict[str, str]:
 
 
 @reports_storage_errors
-def table_files(bucket: Bucket, names: Iterable[str], folder: Path) -> dict[str, list[Path]]:
-    """The Parquet files of tables, on this machine: those of a bucket are downloaded to a folder.
+def table_files(
+    bucket: Bucket, names: Iterable[str], folder: Path, commit: Commit | None = None
+) -> dict[str, list[Path]]:
+    """The Parquet files of tables, as of a commit or the latest one: those of a bucket are downloaded to a folder.
 
     Raises:
         NotFound: nothing was built yet.
     """
     parquet = import_library("pyarrow.parquet", "lake")
-    catalogue = Catalogue(bucket, require_commit(bucket))
+    catalogue = Catalogue(bucket, commit or require_commit(bucket))
     files: dict[str, list[Path]] = {}
     for name in names:
         stored = catalogue.data_paths(name)

@@ -13,7 +13,6 @@ title as in the list.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 import weakref
@@ -30,7 +29,7 @@ from typing import Any, Self, TypeVar, cast
 from msgspec import Struct
 
 from threadline.errors import NotFound, Unreadable
-from threadline.files import escape_path
+from threadline.files import AtomicFile, escape_path
 from threadline.lake.bronze import (
     LakeInfo,
     MachineStatus,
@@ -185,7 +184,7 @@ class LakeReader:
 
     def __init__(self, bucket: Bucket) -> None:
         self.bucket = bucket
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         try:
             self.folder = Path(mkdtemp(prefix="threadline-lake-"))  # private, whatever the umask is
         except OSError as error:
@@ -226,8 +225,8 @@ class LakeReader:
 
     def homes(self) -> tuple[Home, ...]:
         """The homes with the sessions that have been downloaded, in the order in which a lake counts messages."""
-        with self._lock:
-            return self._state.homes() if self._state is not None else ()
+        state = self._state
+        return state.homes if state is not None else ()
 
     def fetch(self, name: str) -> str:
         """Download a session by its id, the start of its id, or the name that this method returned.
@@ -240,13 +239,16 @@ class LakeReader:
             Ambiguous: it has several whose ids start like this.
             Unreadable: an object is missing or damaged.
         """
-        with self._lock:
-            return self.state.fetch(name)
+        while True:
+            state = self.state
+            fetched = state.fetch(name)
+            if self._state in {state, None}:  # else, the folder was emptied meanwhile
+                return fetched
 
     def origin(self, transcript: Path) -> LakeOrigin | None:
         """Where a downloaded transcript comes from."""
-        with self._lock:
-            return self._state.origins.get(transcript) if self._state is not None else None
+        state = self._state
+        return state.origins.get(transcript) if state is not None else None
 
 
 def search_lake(bucket: Bucket, search: TextSearch, engine: str = "local") -> list[LakeHit]:
@@ -289,9 +291,15 @@ class LakeState:
         self._usage: LakeUsage | None = None
         self._machines: list[MachineStatus] | None = None
         self._figures: OrderedDict[Hashable, Any] = OrderedDict()
+        self.homes: tuple[Home, ...] = ()
+        """The homes of what was downloaded."""
+        self._download_lock = threading.Lock()
+        """Held during a download, which may take long. What was downloaded before can be read meanwhile."""
+        self._names: dict[str, str] = {}
+        """The names of the sessions that were downloaded, by their ids and by these names."""
         self._sources: dict[str, dict[str, Source]] = {}
         self._homes: dict[tuple[str, str], Home] = {}
-        self._fetched: dict[str, Path] = {}
+        self._downloaded: set[str] = set()
         self._policies: dict[tuple[str, int], Policy] = {}
         self._summaries: dict[str, dict[str, str]] | None = None
         """The sources with summaries of each entry, and their machines."""
@@ -304,7 +312,7 @@ class LakeState:
         """The ledger of all machines."""
         with self._lock:
             if self._usage is None:
-                self._usage = read_usage(self._bucket)
+                self._usage = read_usage(self._bucket, commit=self.commit)
             return self._usage
 
     @property
@@ -378,18 +386,23 @@ class LakeState:
             for when, person, project, session, transcript, line, field, text in rows
         ]
 
-    def homes(self) -> tuple[Home, ...]:
-        """The homes of what was downloaded."""
-        return tuple(self._homes[key] for key in sorted(self._homes))
-
     def fetch(self, name: str) -> str:
         """Download a session; see `LakeReader.fetch`."""
-        if name in self._fetched:
-            return name
-        rows = self._rows(
-            f"SELECT DISTINCT session FROM {SIGHTINGS} WHERE starts_with(lower(session), lower(?))", [name]
-        )
-        session = resolve_session(name, (session for (session,) in rows))
+        if name not in self._names:
+            rows = self._rows(
+                f"SELECT DISTINCT session FROM {SIGHTINGS} WHERE starts_with(lower(session), lower(?))", [name]
+            )
+            session = resolve_session(name, (session for (session,) in rows))
+            with self._download_lock:
+                if session not in self._names:
+                    fetched = self._download_session(session)
+                    self.homes = tuple(self._homes[key] for key in sorted(self._homes))
+                    self._names |= {session: fetched, fetched: fetched}
+            name = session
+        return self._names[name]
+
+    def _download_session(self, session: str) -> str:
+        """Download a session, with the sessions that share messages with it; return its name for an `Archive`."""
         rows = self._rows(f"SELECT DISTINCT source, machine FROM {SIGHTINGS} WHERE session = ?", [session])
         own = [self._source(machine, source) for source, machine in rows]
         own_ids = [source.id for source in own]
@@ -404,11 +417,7 @@ class LakeState:
         mains = {source.id: self._main_of(source) for source in own}
         paths = list(filter(None, mains.values()))
         main = mains[best.id]
-        if len(paths) <= 1 or main is None:
-            return session
-        path = escape_path(main)
-        self._fetched[path] = main
-        return path
+        return session if len(paths) <= 1 or main is None else escape_path(main)
 
     def _source(self, machine: str, id_: str) -> Source:
         if machine not in self._sources:
@@ -459,7 +468,9 @@ class LakeState:
         return [self._source(sources[id_], id_) for id_ in sorted(sources)[:_MAX_SHARING]]
 
     def _download(self, source: Source) -> None:
-        """Write the files of a source where Claude Code would have."""
+        """Write the files of a source where Claude Code would have, unless it was downloaded with another session."""
+        if source.id in self._downloaded:
+            return
         for file, data in SegmentReader(self._bucket).read(source):
             key = file.home, source.machine
             if key not in self._homes:
@@ -473,8 +484,10 @@ class LakeState:
             if path.exists():
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            os.utime(path, ns=(file.mtime_ns, file.mtime_ns))
+            with AtomicFile(path.parent, owner=".download", durable=False) as copy:
+                copy.write(data)
+                copy.commit(path.name, mtime_ns=file.mtime_ns)
+        self._downloaded.add(source.id)
 
     def _rank_of(self, home: tuple[str, str]) -> int:
         """The position of a home of a machine among all of the lake."""
@@ -508,7 +521,9 @@ class LakeState:
         """Make tables available to queries; those of a bucket are downloaded."""
         with self._lock:
             missing = [name for name in _TABLES if name in names and name not in self._loaded]
-            for name, paths in table_files(self._bucket, missing, self._tables).items() if missing else ():
+            if not missing:
+                return
+            for name, paths in table_files(self._bucket, missing, self._tables, self.commit).items():
                 files = [str(path) for path in paths]
                 self._connection.read_parquet(files, hive_partitioning=False).create_view(name)
                 self._loaded.add(name)

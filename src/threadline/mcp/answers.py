@@ -540,10 +540,12 @@ class Answers:
                 "This session belongs to another project. Start the server with `threadline mcp --project all`."
             )
         status = read_status(summary.path)
-        old_status, session = self._sessions.pop(summary.path, (None, None))
-        if session is None or status != old_status:
-            session = self.archive.session_at(summary.path)
-        self._sessions[summary.path] = status, session
+        cached = self._sessions.pop(summary.path, None)
+        if cached is None or cached[0] != status:
+            cached = None  # before the transcript is read again: a session may take much memory
+            cached = status, self.archive.session_at(summary.path)
+        session = cached[1]
+        self._sessions[summary.path] = cached
         if len(self._sessions) > _CACHED_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         self._secrets.learn_session(_transcripts_of(session))

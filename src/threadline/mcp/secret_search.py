@@ -111,8 +111,7 @@ class SecretSearch:
             end = place.offset + place.length
             if place.length and self._transcript(place.transcript).searched_to < end:
                 start = max(0, place.offset - _MAX_BYTES_BEFORE)
-                with opened_in_home(place.transcript) as descriptor:
-                    data = os.pread(descriptor, end - start, start)
+                data = _read(place.transcript, start, end)
                 before = data[: place.offset - start].split(b"\n")[1:][-_LINES_BEFORE - 1 :]
                 lines += [*before, data[place.offset - start :]]
                 if len(self._pending) < _MAX_PENDING:  # an agent reads on in what it has found

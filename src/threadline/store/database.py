@@ -6,6 +6,7 @@ so that every command reads it as a home.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -18,9 +19,9 @@ from typing import Any, NamedTuple
 
 from threadline.errors import BadQuery, Unreadable
 from threadline.files import make_private_folders, read_file
+from threadline.locks import create_database_file
 from threadline.store.keys import (
     METADATA,
-    OWNER_ONLY,
     Entry,
     SessionKey,
     SessionSummary,
@@ -184,7 +185,9 @@ class SessionDatabase:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A connection with a transaction, which ends with the block. Without an error, it is on disk then."""
         make_private_folders(self.path.absolute().parent)
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), OWNER_ONLY))
+        if self.path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self.path))
+        create_database_file(self.path)
         with _translated_errors(self.path), closing(_connect(self.path, "rw")) as connection:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA secure_delete = ON")

@@ -15,7 +15,6 @@ from threadline.home_files import OutsideHomeError, open_unbuffered, read_in_hom
 from threadline.locks import hold_lock
 from threadline.store.keys import (
     METADATA,
-    OWNER_ONLY,
     Entry,
     SessionKey,
     SessionSummary,
@@ -29,6 +28,7 @@ from threadline.store.keys import (
 _FileState = tuple[int, int, int]
 _OWN_FOLDER = "session-store"
 _MAX_SMALL_FILE = 1 << 24
+_OWNER_ONLY = 0o600
 
 
 class SessionFolder:
@@ -105,7 +105,11 @@ class SessionFolder:
 
     def list_sessions(self, project_key: str) -> list[StoredSession]:
         """List the sessions of a project."""
-        return [_stored(path) for path in self._transcripts(project_key)]
+        sessions: list[StoredSession] = []
+        for path in self._transcripts(project_key):
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                sessions.append({"session_id": path.stem, "mtime": _milliseconds(path.stat())})
+        return sessions
 
     def list_subkeys(self, key: SessionKey) -> list[str]:
         """List the subpaths of a session's other transcripts."""
@@ -133,12 +137,11 @@ class SessionFolder:
 
     def list_session_summaries(self, project_key: str) -> list[SessionSummary]:
         """List what the SDK keeps about each session of a project. Only what is new since the last time is read."""
-        transcripts = self._transcripts(project_key)
-        if not transcripts:
+        if not self._transcripts(project_key):
             return []
         fold = load_fold()
         with hold_lock(self._own_file("lock")):
-            return [self._summarize(path, project_key, fold) for path in transcripts]
+            return [self._summarize(path, project_key, fold) for path in self._transcripts(project_key)]
 
     def _summarize(self, path: Path, project_key: str, fold: Callable[..., Any]) -> SessionSummary:
         """The summary of a session, updated with what was written since it was stored."""
@@ -187,7 +190,7 @@ class SessionFolder:
 def _append_lines(path: Path, lines: list[bytes]) -> None:
     """Append lines. A line that a crash has cut is ended first."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, OWNER_ONLY), "r+b", buffering=0) as file:
+    with os.fdopen(os.open(path, flags, _OWNER_ONLY), "r+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         if size:
             file.seek(size - 1)
@@ -205,10 +208,6 @@ def _file_state(path: Path) -> _FileState:
 
 def _metadata_path(path: Path) -> Path:
     return path.with_suffix(".meta.json")
-
-
-def _stored(path: Path) -> StoredSession:
-    return {"session_id": path.stem, "mtime": _milliseconds(path.stat())}
 
 
 def _milliseconds(status: os.stat_result) -> int:

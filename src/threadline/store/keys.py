@@ -13,7 +13,6 @@ from threadline.errors import BadQuery, Missing
 Entry = Mapping[str, Any]
 METADATA = "agent_metadata"
 """The type of the entry that describes a subagent. Claude Code writes it to a file beside the transcript."""
-OWNER_ONLY = 0o600
 _UNSAFE_CHARACTER = re.compile(r"[/\\:\0]")
 _MAX_NAME_BYTES = 240
 

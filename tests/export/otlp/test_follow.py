@@ -54,6 +54,24 @@ def test_spans_are_sent_when_they_have_finished(tmp_path: Path) -> None:
         assert session.poll() == []
 
 
+def test_a_session_that_continues_after_it_was_idle(tmp_path: Path) -> None:
+    """What was sent before is not sent again, except the session itself, which is longer now."""
+    rows = transcript(prompt("a"), reply("one"), prompt("b"), reply("two"), pen=Pen())
+    (tmp_path / "projects").mkdir()
+    with archives.open([str(tmp_path)]) as archive:
+        session = _Session(tmp_path, archive)
+        ids = []
+        for part in (rows[:2], rows[2:]):
+            session.append(*part)
+            sent = session.poll()
+            session.now += 60
+            sent += session.poll()
+            assert [span.name.split()[0] for span in sent] == ["chat", "invoke_agent"]
+            ids.append([span.id for span in sent])
+        assert ids[0][0] != ids[1][0]
+        assert ids[0][1] == ids[1][1]
+
+
 def test_following_gives_what_a_backfill_gives(tmp_path: Path) -> None:
     """When following ends, everything has been sent, and it is what a backfill sends."""
     rows = transcript(prompt("hi"), call("Bash", "ls", "a"), call("Read", "/x", "b"), reply("done"), pen=Pen())

@@ -146,8 +146,10 @@ def test_retry_after_may_be_a_date() -> None:
         later = email.utils.formatdate(time.time() + 100, usegmt=True)
         receiver.answers = [(503, {"Retry-After": later}), (503, {"Retry-After": "Mon, 01 Jan 2024 00:00:00 GMT"})]
         _sender(receiver, waits).send(_make_spans(1))
+        receiver.answers = [(503, {"Retry-After": "Fri, 31 Dec 9999 23:59:59 -0800"})]  # in the year 10000 in UTC
+        _sender(receiver, waits).send(_make_spans(1))
     assert 0 < waits.all[0] <= 100
-    assert waits.all[1] == 0
+    assert waits.all[1:] == [0, 1]
 
 
 def test_server_that_stays_busy_is_an_error() -> None:
@@ -218,6 +220,8 @@ def test_resumed_backfill_sends_what_is_new(tmp_path: Path) -> None:
     again = SentTraces(file, endpoint)
     assert again.contains(spans)
     assert not again.contains(_make_spans(2, "changed"))
+    again.add(_make_spans(2, "changed"))
+    assert SentTraces(file, endpoint).contains(_make_spans(2, "changed"))
     assert not SentTraces(file, Endpoint("http://b/v1/traces")).contains(spans)
 
 

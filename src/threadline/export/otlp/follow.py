@@ -23,14 +23,18 @@ _MAX_SHARE = 10
 """A session is read again at the earliest after this many times the seconds that reading it took."""
 
 
-class _OpenSession:
-    """A session that is being followed: when it changed and was read, and the digests of the spans that were sent."""
+class _FollowedSession:
+    """A session that is being followed: when it changed and was read, and the digests of the spans that were sent.
+
+    It may continue after it has ended, so the digests are kept as long as it is followed.
+    """
 
     def __init__(self, now: float) -> None:
         self.changed = now
         self.next_read = now
         self.is_stale = True
-        self.sent: dict[bytes, str] = {}
+        self.has_ended = False
+        self.sent: dict[bytes, bytes] = {}
 
 
 class TraceFollower:
@@ -53,28 +57,30 @@ class TraceFollower:
         self._options = options
         self._idle = idle
         self._clock = clock
-        self._sessions: dict[Path, _OpenSession] = {}
+        self._sessions: dict[Path, _FollowedSession] = {}
 
     def poll(self) -> Iterator[Trace]:
         """Yield the spans that finished since the last poll, by session."""
         for main in dict.fromkeys(self._main_of(transcript, entry) for transcript, entry in self._follower.poll()):
-            session = self._sessions.setdefault(main, _OpenSession(self._clock()))
-            session.changed, session.is_stale = self._clock(), True
+            session = self._sessions.setdefault(main, _FollowedSession(self._clock()))
+            session.changed, session.is_stale, session.has_ended = self._clock(), True, False
         for main, session in list(self._sessions.items()):
             now = self._clock()
-            has_ended = now - session.changed >= self._idle
-            if has_ended:
-                del self._sessions[main]
-            if has_ended or (session.is_stale and now >= session.next_read):
-                yield from self._read(main, session, has_ended=has_ended)
+            if not session.has_ended and now - session.changed >= self._idle:
+                session.has_ended = True
+                yield from self._read(main, session)
+            elif session.is_stale and now >= session.next_read:
+                yield from self._read(main, session)
 
     def finish(self) -> Iterator[Trace]:
         """Yield what was not sent of all sessions, because following ends."""
         while self._sessions:
             main, session = self._sessions.popitem()
-            yield from self._read(main, session, has_ended=True)
+            if not session.has_ended:
+                session.has_ended = True
+                yield from self._read(main, session)
 
-    def _read(self, main: Path, session: _OpenSession, *, has_ended: bool) -> Iterator[Trace]:
+    def _read(self, main: Path, session: _FollowedSession) -> Iterator[Trace]:
         started = self._clock()
         self._archive.close()
         try:
@@ -83,17 +89,17 @@ class TraceFollower:
         except (NotFound, BadQuery):  # deleted meanwhile, or an agent whose session is in another folder
             self._sessions.pop(main, None)
             return
-        spans = [span for span in trace.spans if self._is_new(span, session, has_ended=has_ended)]
+        spans = [span for span in trace.spans if self._is_new(span, session)]
         session.is_stale = False
         session.next_read = self._clock() + _MAX_SHARE * (self._clock() - started)
         if spans:
             yield Trace(trace.session, trace.path, spans)
 
-    def _is_new(self, span: Span, session: _OpenSession, *, has_ended: bool) -> bool:
+    def _is_new(self, span: Span, session: _FollowedSession) -> bool:
         """Whether a span was not sent before, and has finished. If the session has ended, all of its spans have."""
-        if not span.is_finished and not has_ended:
+        if not span.is_finished and not session.has_ended:
             return False
-        digest = digest_spans([span])
+        digest = bytes.fromhex(digest_spans([span]))
         is_new = session.sent.get(span.span_id) != digest
         session.sent[span.span_id] = digest
         return is_new

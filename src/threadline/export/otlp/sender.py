@@ -221,10 +221,10 @@ def _retry_after(value: str | None) -> float | None:
     if text.isascii() and text.isdecimal():
         return min(float(text), _LONGEST_RETRY_AFTER)
     try:
-        moment = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+        moment = email.utils.parsedate_to_datetime(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    seconds = (moment.astimezone(UTC) - datetime.now(UTC)).total_seconds()
+    seconds = (moment - datetime.now(UTC)).total_seconds()
     return min(max(seconds, 0.0), _LONGEST_RETRY_AFTER)
 
 
@@ -238,13 +238,14 @@ class SentTraces:
         self._path = path
         self._url = endpoint.url
         self._digests: dict[str, str] = {}
-        if not path.exists():
-            return
-        for line in path.read_bytes().splitlines():
+        data = path.read_bytes() if path.exists() else b""
+        self._line_end = b"\n" if data and not data.endswith(b"\n") else b""
+        """Ends a line that was torn when the last export was killed."""
+        for line in data.splitlines():
             try:
                 row = msgspec.json.decode(line, type=_SentTrace)
             except (msgspec.DecodeError, UnicodeDecodeError):
-                continue  # the last line may be torn; its trace is sent again
+                continue  # torn: its trace is sent again
             if row.url == self._url:
                 self._digests[row.trace] = row.digest
 
@@ -257,7 +258,8 @@ class SentTraces:
         row = _SentTrace(self._url, _trace_name(spans), digest_spans(spans))
         self._digests[row.trace] = row.digest
         with self._path.open("ab") as file:
-            file.write(msgspec.json.encode(row) + b"\n")
+            file.write(self._line_end + msgspec.json.encode(row) + b"\n")
+        self._line_end = b""
 
 
 class _SentTrace(Struct, frozen=True):
