@@ -387,6 +387,11 @@ def _error_width() -> int | None:
     return max(40, width) if width else None
 
 
+def can_ask() -> bool:
+    """Whether somebody can answer a question."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def report_new_folder(path: Path) -> None:
     """Say that a file will be written to a folder that does not exist yet."""
     if not path.parent.exists():
