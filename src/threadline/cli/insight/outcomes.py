@@ -21,7 +21,6 @@ from threadline.cli.options import (
     timezone_option,
     until_option,
 )
-from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_record
 from threadline.model.insight.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
@@ -120,7 +119,7 @@ def _print_list(  # noqa: PLR0917 - what the command line has
 ) -> int:
     limited = criteria.with_default_limit(output) if session is None else criteria
     rows = archive.outcomes(session, kinds=kinds, repo=repo, **limited.archive_arguments())
-    code = print_listing(
+    code = out.print_listing(
         rows,
         output,
         row=outcome_record,
@@ -148,7 +147,7 @@ def _print_groups(  # noqa: PLR0917 - what the command line has
         record = outcome_group_record(group, by)
         return {**record, "title": titles.get(group.key)} if by == "session" else record
 
-    code = print_listing(
+    code = out.print_listing(
         groups,
         output,
         row=row,

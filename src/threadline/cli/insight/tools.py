@@ -21,7 +21,6 @@ from threadline.cli.options import (
     tools_option,
     until_option,
 )
-from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import TOOL_KEYS, TOOL_SORTS, tool_group_record
 from threadline.model.calls import ToolGroup, ToolGroups
@@ -97,7 +96,7 @@ def tools(
         groups = archive.tools(
             by, tools=tools, costs=with_costs, sort=sort, session=session_id(session, archive), **filters
         )
-        return print_listing(
+        return out.print_listing(
             groups,
             output,
             row=lambda group: tool_group_record(group, by),

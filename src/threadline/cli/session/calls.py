@@ -20,7 +20,6 @@ from threadline.cli.options import (
     output_options,
     tools_option,
 )
-from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call, ListedCall, Outcome
@@ -128,7 +127,7 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
         zone = zone_name(criteria.zone)
         return f"No calls in that time. The session's calls are from {first} to {last} ({zone})."
 
-    return print_listing(
+    return out.print_listing(
         matches,
         output,
         row=lambda call: call_row(call, session),
@@ -189,7 +188,7 @@ def _list_all_calls(
         def call_input(call: ListedCall) -> str:
             return summarize_call(call.tool, archive.call_input(call))
 
-        return print_listing(
+        return out.print_listing(
             calls,
             output,
             row=lambda call: call.record(call_input(call)),
