@@ -101,7 +101,7 @@ def outcomes(
     lists = by is None and (as_list or bool(kinds) or session is not None)
     if by is not None and (as_list or kinds):
         raise click.UsageError("--by adds up; omit --list and --kind.")
-    with open_archive(homes) as archive:
+    with open_archive(homes, require_home=True) as archive:
         archive.zone = zone
         full_id = session_id(session, archive)
         if lists:
@@ -124,7 +124,7 @@ def _print_list(  # noqa: PLR0917 - what the command line has
         output,
         row=outcome_record,
         table=lambda items: _list_table(items, criteria.zone, has_session=session is None),
-        nothing=lambda: _explain_nothing(archive, session, criteria, repo),
+        nothing=lambda: _explain_nothing(archive, session, criteria, repo, kinds),
         limit=limited.limit,
     )
     if rows and output == "table" and session is not None and not kinds:
@@ -159,7 +159,9 @@ def _print_groups(  # noqa: PLR0917 - what the command line has
     return code
 
 
-def _explain_nothing(archive: Archive, session: str | None, criteria: CrossSessionFilter, repo: str | None) -> str:
+def _explain_nothing(
+    archive: Archive, session: str | None, criteria: CrossSessionFilter, repo: str | None, kinds: Sequence[str] = ()
+) -> str:
     reason = criteria.explain_project(archive)
     if reason is not None:
         return reason
@@ -169,7 +171,9 @@ def _explain_nothing(archive: Archive, session: str | None, criteria: CrossSessi
             " name a SESSION or use --project."
         )
     nothing = "No commits, pull requests, test runs or edits"
-    return f"{nothing} in this session." if session is not None else f"{nothing}. Remove a filter."
+    if session is not None:
+        return f"{nothing} in this session."
+    return f"{nothing} match. Remove a filter." if criteria.has_filters or kinds else f"{nothing} in any session."
 
 
 def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:

@@ -90,7 +90,7 @@ def tools(
     """
     criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
     shown = criteria.limit or (_DEFAULT_LIMIT if output == "table" else None)
-    with open_archive(homes) as archive:
+    with open_archive(homes, require_home=True) as archive:
         archive.zone = zone
         filters = criteria.archive_arguments() | {"limit": shown}
         groups = archive.tools(
@@ -101,11 +101,13 @@ def tools(
             output,
             row=lambda group: tool_group_record(group, by),
             table=lambda _rows: _table(groups, by),
-            nothing=lambda: (
-                criteria.explain_project(archive)
-                or ("No calls. Remove a filter." if session is None else "No matching calls in this session.")
-            ),
+            nothing=lambda: criteria.explain_project(archive) or _explain_nothing(session, criteria, tools),
         )
+
+
+def _explain_nothing(session: str | None, criteria: CrossSessionFilter, tools: tuple[str, ...]) -> str:
+    where = "in any session" if session is None else "in this session"
+    return f"No matching calls {where}. Remove a filter." if criteria.has_filters or tools else f"No calls {where}."
 
 
 def _table(groups: ToolGroups, by: str) -> str:
