@@ -133,7 +133,7 @@ def test_without_a_home_each_command_says_only_that(cli: CliRunner, arguments: l
             "No commits, pull requests, test runs or edits match. Remove a filter.",
         ),
         (["tools"], "No calls in any session."),
-        (["tools", "--tool", "Bash"], "No matching calls in any session. Remove a filter."),
+        (["tools", "--tool", "Bash"], "No matching calls. Remove a filter."),
         (["why", "--since", "2031-01-01"], "Nothing was spent in that period."),
         (["why", "--project", "app", "--since", "2031-01-01"], "Nothing was spent by projects that match 'app' in"),
     ],

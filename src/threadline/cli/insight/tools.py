@@ -106,8 +106,9 @@ def tools(
 
 
 def _explain_nothing(session: str | None, criteria: CrossSessionFilter, tools: tuple[str, ...]) -> str:
-    where = "in any session" if session is None else "in this session"
-    return f"No matching calls {where}. Remove a filter." if criteria.has_filters or tools else f"No calls {where}."
+    if session is not None:
+        return "No matching calls in this session."
+    return "No matching calls. Remove a filter." if criteria.has_filters or tools else "No calls in any session."
 
 
 def _table(groups: ToolGroups, by: str) -> str:
