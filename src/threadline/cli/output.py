@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -457,7 +456,8 @@ def pager_command() -> list[str]:
 
     PAGER is split into words without a shell: `;`, `$( )` and the like have no effect.
     """
-    import shutil  # noqa: PLC0415 - slow to import, and only a terminal needs it
+    import shlex  # noqa: PLC0415 - only a terminal needs it
+    import shutil  # noqa: PLC0415 - likewise
 
     configured = os.environ.get("PAGER")
     if os.environ.get("TERM") == "dumb" or configured == "":
