@@ -16,6 +16,9 @@ import msgspec
 from threadline.files import escape_path
 from threadline.model.text import replace_surrogates
 
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""The exceptions of msgspec's decoder for JSON that it cannot decode."""
+
 
 def to_json_value(value: Any) -> Any:
     """Convert structs, paths, times and enums to JSON values. Decimals stay decimals."""

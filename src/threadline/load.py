@@ -48,6 +48,7 @@ from threadline.find import (
     transcript_at,
 )
 from threadline.home_files import read_in_home
+from threadline.json_values import DECODE_ERRORS
 from threadline.model import session as model
 from threadline.model.context import Context, Request
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
@@ -60,7 +61,6 @@ from threadline.model.times import moment_from_mtime
 from threadline.model.titles import NO_LINKS, SummaryLinks, SummaryRef
 from threadline.model.usage import Sighting
 from threadline.parse import (
-    DECODE_ERRORS,
     FIRST_HEADS,
     LineNumbers,
     TranscriptLinks,

@@ -89,6 +89,14 @@ def run_in_subprocess(*arguments: str | Path, **env: str) -> CliResult:
     return CliResult(process.returncode, process.stdout, process.stderr)
 
 
+class TypedLines(io.StringIO):
+    """Standard input that is a terminal, on which these lines are typed. Its end is Ctrl-D."""
+
+    def isatty(self) -> bool:
+        """Return True."""
+        return True
+
+
 def control_characters(text: str) -> set[str]:
     """The characters in a text that could control a terminal or be invisible, except newlines."""
     categories = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}

@@ -31,6 +31,21 @@ def test_listed_call_equals_the_sessions_call(cli: CliRunner, demo_home: Path) -
     }
 
 
+def test_limit_of_a_session_keeps_the_newest_calls(cli: CliRunner, demo_home: Path) -> None:
+    """`calls SESSION --limit` selects by time, although the calls of agents are listed after those of the main one."""
+    with threadline.open(demo_home, index=False) as archive:
+        sessions = [session.id for session in archive.sessions() if session.agents]
+    has_mixed = False
+    for session in sessions:
+        rows = cli("calls", str(session), "--home", demo_home, "--json").json
+        newest = sorted(rows, key=lambda row: row["timestamp"])[-3:]
+        assert cli("calls", str(session), "--home", demo_home, "--limit", "3", "--json").json == [
+            row for row in rows if row in newest
+        ]
+        has_mixed |= newest != rows[-3:]
+    assert has_mixed
+
+
 def test_filters_calls_by_tool_outcome_time_and_project(cli: CliRunner, demo_home: Path) -> None:
     """Each filter keeps the calls that match it."""
     calls = cli("calls", "--home", demo_home, "--limit", "100000", "--json").json
@@ -71,13 +86,15 @@ def test_project_cannot_be_combined_with_a_session(cli: CliRunner, demo_home: Pa
 def test_limit_and_since_filter_the_calls_of_a_session(cli: CliRunner, demo_home: Path) -> None:
     """They keep the session's order. If none matches, the message says when there were calls."""
     calls = cli("calls", "last", "--home", demo_home, "--json").json
-    assert cli("calls", "last", "--limit", "3", "--home", demo_home, "--json").json == calls[-3:]
+    newest = sorted(calls, key=lambda row: row["timestamp"])[-3:]
+    limited = cli("calls", "last", "--limit", "3", "--home", demo_home, "--json").json
+    assert limited == [row for row in calls if row in newest]
     middle = calls[len(calls) // 2]["timestamp"]
     newer = cli("calls", "last", "--since", middle, "--home", demo_home, "--json").json
     assert newer == [row for row in calls if row["timestamp"] >= middle]
     empty = cli("calls", "last", "--until", "2001-01-01", "--home", demo_home)
     assert (empty.code, empty.out) == (1, "")
-    assert f"The session's calls are from {calls[0]['timestamp'][:10]}" in empty.err
+    assert f"The session's calls are from {min(row['timestamp'] for row in calls)[:10]}" in empty.err
 
 
 def test_limit_and_since_filter_the_files_of_a_session(cli: CliRunner, demo_home: Path) -> None:

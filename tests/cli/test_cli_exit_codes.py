@@ -108,13 +108,82 @@ def test_nothing_found_is_not_an_error(cli: CliRunner, home: Path, arguments: li
 
 
 @pytest.mark.parametrize(
-    "arguments", [["watch", "--kind", "nope"], ["search", "--timeout", "nan", "x"], ["search", "--timeout", "inf", "x"]]
+    "arguments",
+    [
+        *(["list"], ["search", "x"], ["history"], ["watch"], ["calls"], ["errors"], ["files"], ["usage"], ["explain"]),
+        *(["blocks"], ["why", "--since", "7d"], ["waste", "--since", "7d"], ["outcomes"], ["tools"], ["digest"]),
+        *(["keep"], ["scan"], ["export", "--since", "7d"], ["sql", "SELECT 1"], ["index"], ["doctor"]),
+    ],
+    ids=" ".join,
 )
-def test_values_that_would_wait_for_ever_are_errors(cli: CliRunner, home: Path, arguments: list[str]) -> None:
-    """An unknown kind of entry would never come, and NaN is not a time."""
+def test_without_a_home_each_command_says_only_that(cli: CliRunner, arguments: list[str]) -> None:
+    """No command says that every call succeeded, or that a filter leaves everything out, if there is no home."""
+    result = cli(*arguments)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("threadline: No Claude home found.")
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["outcomes", "--list"], "No commits, pull requests, test runs or edits in any session."),
+        (
+            ["outcomes", "--since", "2031-01-01"],
+            "No commits, pull requests, test runs or edits match. Remove a filter.",
+        ),
+        (["tools"], "No calls in any session."),
+        (["tools", "--tool", "Bash"], "No matching calls. Remove a filter."),
+        (["why", "--since", "2031-01-01"], "Nothing was spent in that period."),
+        (["why", "--project", "app", "--since", "2031-01-01"], "Nothing was spent by projects that match 'app' in"),
+    ],
+    ids=" ".join,
+)
+def test_advice_names_only_filters_in_use(cli: CliRunner, home: Path, arguments: list[str], sentence: str) -> None:
+    """Nobody is told to remove a filter that was not given."""
     result = cli(*arguments, "--home", home)
+    assert (result.code, result.out) == (1, "")
+    assert sentence in result.err
+
+
+@pytest.mark.parametrize("command", [*SESSION_COMMANDS, "explain", "why", "waste", "export", "watch"])
+def test_last_without_sessions_says_that_there_is_none(cli: CliRunner, tmp_path: Path, command: str) -> None:
+    """In an empty home, `last` is not called an unknown message or path."""
+    (tmp_path / "empty/projects").mkdir(parents=True)
+    result = cli(command, "last", "--home", tmp_path / "empty")
     assert (result.code, result.out) == (2, "")
-    assert arguments[-1] in result.err or "nan" in result.err or "inf" in result.err
+    assert "There is no session yet" in result.err
+
+
+def test_a_kind_that_would_never_come_is_an_error(cli: CliRunner, home: Path) -> None:
+    """`watch --kind nope` would wait for ever."""
+    result = cli("watch", "--kind", "nope", "--home", home)
+    assert (result.code, result.out) == (2, "")
+    assert "nope" in result.err
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "x", "--timeout"],
+        ["sql", "SELECT 1", "--timeout"],
+        ["sql", "SELECT 1", "--duckdb", "--timeout"],
+        ["lake", "sql", "/lake", "SELECT 1", "--timeout"],
+        ["watch", "--poll"],
+        ["waste", "--min"],
+        ["export", "--format", "otlp", "--rate"],
+        ["export", "--format", "otlp", "--idle"],
+    ],
+    ids=" ".join,
+)
+def test_nan_and_infinity_are_not_numbers(cli: CliRunner, home: Path, arguments: list[str], value: str) -> None:
+    """An option that takes a number names the value that is none."""
+    own_home = [] if arguments[0] == "lake" else ["--home", str(home)]
+    result = cli(*arguments, value, *own_home)
+    assert (result.code, result.out) == (2, "")
+    assert f"Invalid value for '{arguments[-1]}'" in result.err
+    assert value in result.err
 
 
 @pytest.mark.parametrize(

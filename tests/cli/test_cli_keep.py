@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.cli import home_counts
-from tests.cli.runner import CliRunner, control_characters
+from tests.cli.runner import CliRunner, TypedLines, control_characters
 from tests.cli.test_cli_streams import run_on_terminal
 
 from threadline import home_files
@@ -436,6 +436,18 @@ def test_forget_needs_confirmation(cli: CliRunner, home: Path) -> None:
     assert "No session in the keep" in cli("keep", "restore", main.stem).err
     assert cli("keep", "verify").code == 0
     assert main.exists()
+
+
+@pytest.mark.parametrize(("typed", "code"), [("n\n", 1), ("", 130)], ids=["no", "Ctrl-D"])
+def test_forget_asks_on_a_terminal(
+    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
+) -> None:
+    """Whoever says no, or ends the question with Ctrl-C or Ctrl-D, keeps the session and sees no traceback."""
+    cli("keep")
+    session = home_counts.main_transcripts(home)[0].stem
+    monkeypatch.setattr("sys.stdin", TypedLines(typed))
+    assert cli("keep", "forget", session, "--reason", "a mistake").code == code
+    assert session in {row["session"] for row in cli("keep", "list", "--json").json}
 
 
 @pytest.mark.usefixtures("home")

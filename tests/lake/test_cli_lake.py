@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.runner import CliRunner
+from tests.cli.runner import CliRunner, TypedLines
 from tests.lake.machines import write_session
 
 pytest.importorskip("obstore", reason="needs the extra lake")
@@ -55,3 +55,24 @@ def test_empty_answers_say_why(tmp_path: Path, capfdbinary: pytest.CaptureFixtur
     status = cli("lake", "status", lake, "--tz", "Asia/Tokyo").out
     assert "last push (Asia/Tokyo)" in status
     assert "+00:00" not in status
+
+
+def test_questions_can_be_answered_with_no(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is pushed by a policy that was refused, and nothing is forgotten without a yes."""
+    cli = CliRunner(capfdbinary)
+    lake = str(tmp_path / "lake")
+    write_session(tmp_path / "home", 1)
+    assert cli("lake", "init", lake, "--policy", "metrics").code == 0
+    push = ("lake", "push", lake, "--person", "ann", "--home", tmp_path / "home")
+    forget = ("lake", "forget", lake, "--person", "ann")
+    for words, typed, code, sentence in (
+        (push, "n\n", 2, "--accept metrics"),
+        (push, "y\n", 0, "Push now?"),
+        (forget, "n\n", 1, "Nothing was forgotten."),
+    ):
+        monkeypatch.setattr("sys.stdin", TypedLines(typed))
+        result = cli(*words)
+        assert result.code == code
+        assert sentence in " ".join(result.err.split())

@@ -6,6 +6,7 @@ This is a module of its own so that commands can check the index without loading
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from threadline.files import sha256
@@ -19,6 +20,7 @@ def shipped_bytes() -> bytes:
     return Path(__file__).with_name("prices.json").read_bytes()
 
 
+@cache
 def shipped_digest() -> str:
     """Return the SHA-256 of the shipped price file."""
     return sha256(shipped_bytes()).hexdigest()

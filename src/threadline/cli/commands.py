@@ -147,6 +147,9 @@ def run(arguments: list[str]) -> int:
         return EXIT_NOTHING if isinstance(error, NoHome) else EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except click.Abort:  # Ctrl-C or Ctrl-D instead of an answer: the question did not end its line
+        sys.stderr.write("\n")
+        return EXIT_INTERRUPTED
     except OSError as error:
         return _report_os_error(error)
     except Exception as error:

@@ -44,6 +44,11 @@ class CrossSessionFilter(Struct, frozen=True):
         """
         return CrossSessionFilter(project, TimeRange.parse(since, until, tz=zone), limit, zone)
 
+    @property
+    def has_filters(self) -> bool:
+        """Whether it leaves anything out; a limit alone does not count."""
+        return self.project is not None or bool(self.time)
+
     def archive_arguments(self) -> dict[str, Any]:
         """The filter as arguments of `Archive.calls` and `Archive.files`."""
         return {"project": self.project, "since": self.time.since, "until": self.time.until, "limit": self.limit}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from math import isfinite
 from typing import Any
 
 import click
@@ -14,9 +15,8 @@ import click
 CommandFunction = Callable[..., Any]
 Decorator = Callable[[CommandFunction], CommandFunction]
 
-# Their messages would say "not a valid integer range".
+# Its messages would say "not a valid integer range".
 click.IntRange.name = "whole number"
-click.FloatRange.name = "number"
 
 NO_KEEP = "threadline.no-keep"
 """The key in a click context's `meta` that `--no-keep` sets."""
@@ -28,6 +28,19 @@ _FORMAT_HELP = {
     "jsonl": "Print one JSON object per line.",
     "json": "Print one JSON document.",
 }
+
+
+class Number(click.FloatRange):
+    """A number in a range. `nan` and `inf`, which Python reads as numbers, are not."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Convert text to a number."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
 
 
 def complete_with(kind: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:

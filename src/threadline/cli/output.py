@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -387,6 +386,11 @@ def _error_width() -> int | None:
     return max(40, width) if width else None
 
 
+def can_ask() -> bool:
+    """Whether somebody can answer a question."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def report_new_folder(path: Path) -> None:
     """Say that a file will be written to a folder that does not exist yet."""
     if not path.parent.exists():
@@ -452,7 +456,8 @@ def pager_command() -> list[str]:
 
     PAGER is split into words without a shell: `;`, `$( )` and the like have no effect.
     """
-    import shutil  # noqa: PLC0415 - slow to import, and only a terminal needs it
+    import shlex  # noqa: PLC0415 - only a terminal needs it
+    import shutil  # noqa: PLC0415 - likewise
 
     configured = os.environ.get("PAGER")
     if os.environ.get("TERM") == "dumb" or configured == "":

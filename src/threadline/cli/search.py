@@ -15,6 +15,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     NO_LIMIT,
+    Number,
     colour_option,
     complete_with,
     home_option,
@@ -59,12 +60,6 @@ Examples:
 """
 
 
-def _reject_nan(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    if value is not None and value != value:  # noqa: PLR0124 - only NaN differs from itself
-        raise click.BadParameter("nan is not a number of seconds.")
-    return value
-
-
 class _SearchCommand(click.Command):
     """Accepts words that start with a minus (`-harbour` is not `-h`), and `--open` without a number."""
 
@@ -101,8 +96,7 @@ class _SearchCommand(click.Command):
 @click.option("--exact", is_flag=True, help="Only exact matches: no similar spellings, no partial matches.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True, max=_MAX_TIMEOUT),
-    callback=_reject_nan,
+    type=Number(min=0, min_open=True, max=_MAX_TIMEOUT),
     metavar="SECONDS",
     help="Stop after this time. Default: 1 once there is a hit, otherwise 10.",
 )

@@ -207,7 +207,7 @@ def _open_browser(served: Served) -> None:
 
 def _has_terminal() -> bool:
     """Whether somebody can press Enter, and sees what is printed."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    return out.can_ask() and sys.stdout.isatty()
 
 
 def _print_urls_on_enter(served: Served) -> None:

@@ -21,6 +21,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import ExplainedEntryFilter
 from threadline.cli.options import (
+    Number,
     colour_option,
     complete_with,
     exact_tools_option,
@@ -94,7 +95,7 @@ Examples:
 )
 @click.option(
     "--poll",
-    type=click.FloatRange(0.01, _MAX_POLL),
+    type=Number(0.01, _MAX_POLL),
     default=_DEFAULT_POLL,
     metavar="SECONDS",
     help=f"How often to check for changes. Default: {_DEFAULT_POLL}.",

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import os
 import re
-import struct
 import unicodedata
 from functools import cache
 from pathlib import Path
@@ -387,8 +386,8 @@ def is_windows_path(path: str) -> bool:
 def _node_hash(path: str) -> str:
     data = path.encode("utf-16-le", "surrogatepass")
     value = 0
-    for unit in struct.unpack(f"<{len(data) // 2}H", data):
-        value = (value * 31 + unit) & 0xFFFFFFFF
+    for at in range(0, len(data), 2):
+        value = (value * 31 + int.from_bytes(data[at : at + 2], "little")) & 0xFFFFFFFF
     number = abs(value - 0x100000000 if value & 0x80000000 else value)
     text = ""
     while number:

@@ -20,7 +20,6 @@ from threadline.account import (
     ChargeFilter,
     ChargeList,
     append_window,
-    merge_missing_agents,
     rows_from_counts,
     shipped_digest,
     split_into_windows,
@@ -166,6 +165,8 @@ class IndexedCharges:
         rows = self._connection.execute(_SELECT_MISSING_AGENTS).fetchall()
         if not rows:
             return ()
+        from threadline.account import merge_missing_agents  # noqa: PLC0415 - few indexes have any
+
         missing = merge_missing_agents(
             MissingAgent(
                 agent,

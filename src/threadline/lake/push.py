@@ -64,6 +64,10 @@ _PSEUDONYM_LENGTH = 8
 class PolicyNotAccepted(BadQuery):
     """The user has not accepted the lake's policy yet."""
 
+    def __init__(self, message: str, policy: Policy) -> None:
+        super().__init__(message)
+        self.policy = policy
+
 
 class PushOptions(Struct, frozen=True):
     """What to push as whom.
@@ -228,7 +232,8 @@ class _Push:
             return
         change = f"has changed its policy from {last} to {policy}" if last is not None else f"has the policy {policy}"
         raise PolicyNotAccepted(
-            f"The lake {self._bucket.name!r} {change}: {POLICIES[policy]}. To push by it, use --accept {policy}."
+            f"The lake {self._bucket.name!r} {change}: {POLICIES[policy]}. To push by it, use --accept {policy}.",
+            policy,
         )
 
     def _add(self, session: _LocalSession) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
@@ -284,6 +283,8 @@ def _named_period(unit: str, today: date, *, before: bool) -> tuple[date, date]:
 
 
 def _whole_month(first: date) -> tuple[date, date]:
+    from calendar import monthrange  # noqa: PLC0415 - few commands name a month
+
     return first, first.replace(day=monthrange(first.year, first.month)[1])
 
 

@@ -12,7 +12,6 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.parse.lines import (
-        DECODE_ERRORS,
         FIRST_HEADS,
         MAX_LINE_LENGTH,
         Chunk,
@@ -77,7 +76,6 @@ __getattr__ = lazy_exports(
     {
         "lines": [
             "Chunk",
-            "DECODE_ERRORS",
             "FIRST_HEADS",
             "LineNumbers",
             "MAX_LINE_LENGTH",

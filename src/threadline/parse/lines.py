@@ -25,6 +25,7 @@ from msgspec.structs import force_setattr
 from threadline.errors import Error, Unreadable
 from threadline.files import read_at
 from threadline.home_files import open_transcript
+from threadline.json_values import DECODE_ERRORS
 from threadline.model.places import SessionId
 from threadline.model.usage import Head
 
@@ -247,9 +248,6 @@ def _count_newlines(path: str, start: int, stop: int) -> int:
     finally:
         os.close(descriptor)
 
-
-DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""The exceptions of the fast decoder for lines that it cannot decode."""
 
 DecodeLines = Callable[[list[bytes]], list[Any] | None]
 _FIRST_BYTE, _LAST_BYTE = itemgetter(0), itemgetter(-2)

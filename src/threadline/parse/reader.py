@@ -17,11 +17,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from threadline.json_values import DECODE_ERRORS
 from threadline.model.blocks import Message
 from threadline.model.entries import KINDS, ChainEntry, Entry, OtherEntry, ToolResultEntry, ToolUseEntry
 from threadline.model.places import BYTE_ORDER_MARK, Line, Place, Problem, ProblemKind, strip_line
 from threadline.model.usage import Head, MessageHead
-from threadline.parse.lines import DECODE_ERRORS, Chunk, DecodeLines, make_lines_decoder, read_chunks
+from threadline.parse.lines import Chunk, DecodeLines, make_lines_decoder, read_chunks
 from threadline.parse.recover import Span, split_damaged_line
 from threadline.shape import LenientValue, Misfit, fit, lenient_loads
 

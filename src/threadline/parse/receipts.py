@@ -14,12 +14,13 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from threadline.errors import Error
+from threadline.json_values import DECODE_ERRORS
 from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.receipts import LineCounts
 from threadline.model.reported_costs import CostState, ModelTokens, ReportedSource
 from threadline.model.usage import split_cache_writes
-from threadline.parse.lines import DECODE_ERRORS, Chunk, LineNumbers, MatchingLines, find_lines, find_lines_in_block
+from threadline.parse.lines import Chunk, LineNumbers, MatchingLines, find_lines, find_lines_in_block
 from threadline.parse.reader import TranscriptReader
 from threadline.parse.usage import USAGE_NEEDLE, CacheWrites, EntryRow, MessageRow, UsageRow, recover_rows
 

@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.home_files import open_transcript, read_and_close
+from threadline.json_values import DECODE_ERRORS
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.side_files import AgentMeta
-from threadline.parse.lines import DECODE_ERRORS
 
 if TYPE_CHECKING:
     from threadline.shape import UnknownPart

@@ -28,6 +28,7 @@ from msgspec.structs import replace
 from threadline.errors import Error, Unreadable
 from threadline.files import read_at
 from threadline.home_files import open_transcript
+from threadline.json_values import DECODE_ERRORS
 from threadline.model.homes import Transcript
 from threadline.model.names import AGENT_TOOLS
 from threadline.model.places import strip_line
@@ -50,7 +51,6 @@ from threadline.model.usage import (
     tie_break_key,
 )
 from threadline.parse.lines import (
-    DECODE_ERRORS,
     MatchingLines,
     find_lines,
     find_lines_in_block,

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from threadline.json_values import DECODE_ERRORS
 from threadline.model.entries import AssistantEntry, Entry, ProgressEntry
 from threadline.model.places import NOWHERE
-from threadline.parse.lines import DECODE_ERRORS, Chunk
+from threadline.parse.lines import Chunk
 from threadline.parse.reader import TranscriptReader
 from threadline.parse.usage import EntryRow
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from threadline.errors import Error
 from threadline.files import escape_path
 from threadline.home_files import open_transcript
+from threadline.json_values import DECODE_ERRORS
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import (
     REQUIRED,
@@ -31,7 +32,7 @@ from threadline.model.names import version_key
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.results import SIGNATURES, TOOL_RESULTS, ToolResult, result_type
 from threadline.parallel import map_transcripts
-from threadline.parse import DECODE_ERRORS, TranscriptReader, make_lines_decoder, read_side_file
+from threadline.parse import TranscriptReader, make_lines_decoder, read_side_file
 from threadline.shape import UnknownPart, find_unknown, strict_type
 
 _MAX_EXAMPLES = 5

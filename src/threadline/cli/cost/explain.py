@@ -192,7 +192,7 @@ def _session_or_message_target(what: str, archive: Archive) -> ReceiptTarget:
     except (Ambiguous, BadQuery):
         raise
     except NotFound:
-        if _is_path(what):
+        if _is_path(what) or (what == "last" and archive.homes):
             raise
         return ReceiptTarget(archive.found, lambda ledger: _find_message(ledger, what))
 

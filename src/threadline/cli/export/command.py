@@ -14,12 +14,12 @@ from typing import Any
 import click
 
 from threadline.archive import Archive
-from threadline.cli import EXIT_OK
+from threadline.cli import EXIT_OK, NoHome
 from threadline.cli import output as out
 from threadline.cli.export.redaction import parse_redaction, redaction_options
 from threadline.cli.export.traces import OTLP, export_traces, otlp_options, reject_otlp_options, report_full_disk
 from threadline.cli.options import complete_with, home_option, project_option, since_option, until_option
-from threadline.cli.output import report_nothing
+from threadline.cli.output import no_home_message, report_nothing
 from threadline.cli.resolve import open_archive, transcript_path
 from threadline.errors import BadQuery
 from threadline.export import (
@@ -71,7 +71,8 @@ Examples:
   threadline export --outcome commit --format hf --split test=10 --out data
 
 \b
-Exit codes: 0 success; 2 an error, or a secret was left (nothing is written).
+Exit codes: 0 success; 1 no session matches; 2 an error, or a secret was left
+(nothing is written).
 """
 _DETAIL_CHOICE = click.Choice(["full", "fold", "none"])
 _ALL = "all"
@@ -194,6 +195,8 @@ def export(
                     archive, mains, names=sessions, target=out, force=force, as_json=as_json, details=details
                 )
         if not mains:
+            if not archive.homes:
+                raise NoHome(no_home_message())
             return report_nothing("No session matches. `threadline list` shows all sessions.")
         options = _build_options(format_name, out, site, details, has_several=len(mains) > 1)
         target = output_path(options.form, out, site, mains, is_site=options.site)

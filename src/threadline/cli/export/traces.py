@@ -17,7 +17,7 @@ from threadline.archive import Archive
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.export.redaction import parse_redaction
-from threadline.cli.options import CommandFunction
+from threadline.cli.options import CommandFunction, Number
 from threadline.cli.resolve import uses_index
 from threadline.errors import BadQuery, Error, IndexBusy, Unreadable
 from threadline.export import (
@@ -80,9 +80,7 @@ def otlp_options(function: CommandFunction) -> CommandFunction:
                 is_flag=True,
                 help="otlp: include messages, arguments and results. Default: leave them out.",
             ),
-            click.option(
-                "--rate", type=click.FloatRange(min=0.1), metavar="N", help="otlp: send at most N spans per second."
-            ),
+            click.option("--rate", type=Number(min=0.1), metavar="N", help="otlp: send at most N spans per second."),
             click.option(
                 "--resume",
                 type=click.Path(dir_okay=False, path_type=Path),
@@ -92,7 +90,7 @@ def otlp_options(function: CommandFunction) -> CommandFunction:
             click.option("--follow", is_flag=True, help="otlp: export running sessions as their spans finish."),
             click.option(
                 "--idle",
-                type=click.FloatRange(min=1),
+                type=Number(min=1),
                 default=_DEFAULT_IDLE,
                 metavar="SECONDS",
                 help="otlp: with --follow, a session counts as ended after SECONDS without an entry."

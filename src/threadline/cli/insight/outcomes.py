@@ -21,7 +21,6 @@ from threadline.cli.options import (
     timezone_option,
     until_option,
 )
-from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_record
 from threadline.model.insight.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
@@ -102,7 +101,7 @@ def outcomes(
     lists = by is None and (as_list or bool(kinds) or session is not None)
     if by is not None and (as_list or kinds):
         raise click.UsageError("--by adds up; omit --list and --kind.")
-    with open_archive(homes) as archive:
+    with open_archive(homes, require_home=True) as archive:
         archive.zone = zone
         full_id = session_id(session, archive)
         if lists:
@@ -120,12 +119,12 @@ def _print_list(  # noqa: PLR0917 - what the command line has
 ) -> int:
     limited = criteria.with_default_limit(output) if session is None else criteria
     rows = archive.outcomes(session, kinds=kinds, repo=repo, **limited.archive_arguments())
-    code = print_listing(
+    code = out.print_listing(
         rows,
         output,
         row=outcome_record,
         table=lambda items: _list_table(items, criteria.zone, has_session=session is None),
-        nothing=lambda: _explain_nothing(archive, session, criteria, repo),
+        nothing=lambda: _explain_nothing(archive, session, criteria, repo, kinds),
         limit=limited.limit,
     )
     if rows and output == "table" and session is not None and not kinds:
@@ -148,7 +147,7 @@ def _print_groups(  # noqa: PLR0917 - what the command line has
         record = outcome_group_record(group, by)
         return {**record, "title": titles.get(group.key)} if by == "session" else record
 
-    code = print_listing(
+    code = out.print_listing(
         groups,
         output,
         row=row,
@@ -160,7 +159,9 @@ def _print_groups(  # noqa: PLR0917 - what the command line has
     return code
 
 
-def _explain_nothing(archive: Archive, session: str | None, criteria: CrossSessionFilter, repo: str | None) -> str:
+def _explain_nothing(
+    archive: Archive, session: str | None, criteria: CrossSessionFilter, repo: str | None, kinds: Sequence[str] = ()
+) -> str:
     reason = criteria.explain_project(archive)
     if reason is not None:
         return reason
@@ -170,7 +171,9 @@ def _explain_nothing(archive: Archive, session: str | None, criteria: CrossSessi
             " name a SESSION or use --project."
         )
     nothing = "No commits, pull requests, test runs or edits"
-    return f"{nothing} in this session." if session is not None else f"{nothing}. Remove a filter."
+    if session is not None:
+        return f"{nothing} in this session."
+    return f"{nothing} match. Remove a filter." if criteria.has_filters or kinds else f"{nothing} in any session."
 
 
 def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:

@@ -98,7 +98,7 @@ class Period(Struct, frozen=True):
     @contextmanager
     def open(self) -> Iterator[tuple[Archive, dict[str, Any]]]:
         """Open the archive; the second value are the arguments for its questions."""
-        with open_archive(self.homes, self.jobs) as archive:
+        with open_archive(self.homes, self.jobs, require_home=True) as archive:
             yield (
                 archive,
                 {"since": self.time.since, "until": self.time.until, "project": self.project, "prices": self.rates},

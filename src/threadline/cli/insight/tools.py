@@ -21,7 +21,6 @@ from threadline.cli.options import (
     tools_option,
     until_option,
 )
-from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import TOOL_KEYS, TOOL_SORTS, tool_group_record
 from threadline.model.calls import ToolGroup, ToolGroups
@@ -91,22 +90,25 @@ def tools(
     """
     criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
     shown = criteria.limit or (_DEFAULT_LIMIT if output == "table" else None)
-    with open_archive(homes) as archive:
+    with open_archive(homes, require_home=True) as archive:
         archive.zone = zone
         filters = criteria.archive_arguments() | {"limit": shown}
         groups = archive.tools(
             by, tools=tools, costs=with_costs, sort=sort, session=session_id(session, archive), **filters
         )
-        return print_listing(
+        return out.print_listing(
             groups,
             output,
             row=lambda group: tool_group_record(group, by),
             table=lambda _rows: _table(groups, by),
-            nothing=lambda: (
-                criteria.explain_project(archive)
-                or ("No calls. Remove a filter." if session is None else "No matching calls in this session.")
-            ),
+            nothing=lambda: criteria.explain_project(archive) or _explain_nothing(session, criteria, tools),
         )
+
+
+def _explain_nothing(session: str | None, criteria: CrossSessionFilter, tools: tuple[str, ...]) -> str:
+    if session is not None:
+        return "No matching calls in this session."
+    return "No matching calls. Remove a filter." if criteria.has_filters or tools else "No calls in any session."
 
 
 def _table(groups: ToolGroups, by: str) -> str:

@@ -18,7 +18,7 @@ from threadline.cli.insight.period import (
     turn_cell,
     with_session_heading,
 )
-from threadline.cli.output import print_listing
+from threadline.cli.options import Number
 from threadline.cli.resolve import open_session
 from threadline.insight import waste_record
 from threadline.model.context import BreakCause
@@ -54,7 +54,7 @@ Examples:
 @click.option(
     "--min",
     "min_amount",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=float(_DEFAULTS.min_amount),
     metavar="USD",
     help=f"Leave out what cost less. Default: {float(_DEFAULTS.min_amount)}.",
@@ -119,7 +119,7 @@ def waste(
     else:
         with open_session(session or "last", homes) as (loaded, archive):
             findings = archive.session_waste(loaded, detectors=detectors, limits=limits, prices=period.rates)
-    return print_listing(
+    return out.print_listing(
         findings,
         output,
         row=waste_record,

@@ -89,8 +89,9 @@ def why(
                 if output == "table":
                     print_agents_only(archive, {group.key for group in causes.by("session")})
                 return code
-            reason = period.explain_project(archive)
-            return out.report_nothing(reason or "Nothing was spent in that period and those projects.")
+            where = f" by projects that match {project!r}" if project is not None else ""
+            when = " in that period" if period.time else ""
+            return out.report_nothing(period.explain_project(archive) or f"Nothing was spent{where}{when}.")
     with open_session(session or "last", homes) as (loaded, archive):
         attribution = archive.attribution(loaded, prices=period.rates)
     causes = CauseList([AttributedSessions([attribution])])

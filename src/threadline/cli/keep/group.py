@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,8 +13,8 @@ import click
 from threadline.cli import EXIT_OK
 from threadline.cli.commands import LazyGroup, forward_options
 from threadline.cli.options import CommandFunction, format_parameter, jobs_option, live_home_option, output_options
-from threadline.cli.output import print_message, report_nothing
-from threadline.errors import BadQuery, NotFound
+from threadline.cli.output import can_ask, print_message, report_nothing
+from threadline.errors import Ambiguous, BadQuery, Missing, NotFound, Unreadable
 
 if TYPE_CHECKING:
     from threadline.keep import Catalogue, Machine, Store
@@ -108,8 +107,6 @@ def require_zstandard() -> None:
     """
     from importlib.util import find_spec
 
-    from threadline.errors import Missing
-
     if find_spec("zstandard") is None:
         raise Missing("A keep needs zstandard, which is not installed. Run: pip install 'threadline[keep]'")
 
@@ -122,7 +119,6 @@ def open_keep(folder: Path | None, key_file: Path | None = None) -> Store:
         Unreadable: it is encrypted and its key is not available.
     """
     where = keep_path(folder)
-    from threadline.errors import Unreadable
     from threadline.keep import (
         KEY_FILE_VARIABLE,
         PASSPHRASE_VARIABLE,
@@ -142,7 +138,7 @@ def open_keep(folder: Path | None, key_file: Path | None = None) -> Store:
     store = Store.unlock(where, key_file=key_file) if key_file is not None else Store(where)
     if not store.is_key_missing:
         return store
-    if store.has_passphrase and sys.stdin is not None and sys.stdin.isatty():
+    if store.has_passphrase and can_ask():
         passphrase = click.prompt("Passphrase of the keep", hide_input=True, err=True)
         return Store.unlock(where, passphrase=passphrase)
     raise Unreadable(
@@ -181,8 +177,6 @@ def find_machine(catalogue: Catalogue, name: str | None, here: Machine) -> str:
         NotFound: there is none with this name.
         Ambiguous: several have it.
     """
-    from threadline.errors import Ambiguous, NotFound
-
     labels = {manifest.run.machine: manifest.run.label for manifest in catalogue.manifests}
     if name is None:
         return here.id if here.id in labels or len(labels) != 1 else next(iter(labels))

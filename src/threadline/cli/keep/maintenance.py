@@ -1,9 +1,8 @@
-"""`threadline keep verify`, `merge`, `forget` and `pack`: check, combine and compact a keep."""
+"""`threadline keep verify`, `merge`, `accept-forgotten`, `forget` and `pack`: check, combine and compact a keep."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from time import time_ns
@@ -382,9 +381,7 @@ def _print_left(paths: Sequence[str], prompts: Sequence[TypedPrompt]) -> None:
 
 
 def _confirm(question: str) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        return False
-    return click.confirm(question, err=True)
+    return out.can_ask() and click.confirm(question, err=True)
 
 
 _PACK_EPILOG = """

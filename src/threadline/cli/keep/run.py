@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,7 +116,7 @@ def _ask_passphrase() -> str:
     passphrase = os.environ.get(PASSPHRASE_VARIABLE)
     if passphrase:
         return passphrase
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not out.can_ask():
         raise BadQuery(f"A passphrase is needed. Run this in a terminal, set {PASSPHRASE_VARIABLE}, or use --key-file.")
     answer: str = click.prompt("Passphrase for the new keep", hide_input=True, confirmation_prompt=True, err=True)
     return answer

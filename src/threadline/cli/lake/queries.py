@@ -21,6 +21,7 @@ from threadline.cli import output as out
 from threadline.cli.cost.usage import ChargeFilter
 from threadline.cli.cost.usage_table import usage_page
 from threadline.cli.options import (
+    Number,
     limit_option,
     output_options,
     prices_option,
@@ -144,7 +145,11 @@ def usage(
     help="local (DuckDB), or Spark SQL on sail or sc://HOST:PORT. Default: local.",
 )
 @click.option(
-    "--timeout", type=float, default=_TIMEOUT, metavar="SECONDS", help=f"Stop after this. Default: {_TIMEOUT:g}."
+    "--timeout",
+    type=Number(min=0, min_open=True),
+    default=_TIMEOUT,
+    metavar="SECONDS",
+    help=f"Stop after this time. Default: {_TIMEOUT:g}.",
 )
 @output_options
 def sql(uri: str, query: str | None, *, schema: bool, engine: str, timeout: float, output: str) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from datetime import tzinfo
 
 import click
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from threadline import lake as lakes
 from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
@@ -14,6 +14,7 @@ from threadline.cli import output as out
 from threadline.cli.options import home_option, output_options, timezone_option
 from threadline.cli.resolve import open_archive
 from threadline.keep import this_machine
+from threadline.model.homes import Found
 from threadline.model.text import count, format_size, format_time
 from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import plain
@@ -104,19 +105,21 @@ def push(
         options = lakes.PushOptions(
             person or lakes.default_person(), projects, sessions, lakes.Policy(accept) if accept else None, repair
         )
-        total = sum(transcript.size for home in found for transcript in home.transcripts)
-        with out.progress_bar("Pushing", total, rate=True) as advance:
-            try:
-                result = lakes.push_sessions(bucket, found, this_machine(), options, advance)
-            except lakes.PolicyNotAccepted as question:
-                if not sys.stdin.isatty() or not click.confirm(f"{question} Push now?", err=True):
-                    raise
-                accepted = lakes.read_lake(bucket).policy
-                options = lakes.PushOptions(options.person, projects, sessions, accepted, repair)
-                result = lakes.push_sessions(bucket, found, this_machine(), options, advance)
+        try:
+            result = _push(bucket, found, options)
+        except lakes.PolicyNotAccepted as question:
+            if not out.can_ask() or not click.confirm(f"{question} Push now?", err=True):
+                raise
+            result = _push(bucket, found, replace(options, accepted=question.policy))
     code = _report_push(result, output)
     # Sessions that cannot be read from the keep were not pushed; a message said so.
     return EXIT_FAILED if archive.keep_problems else code
+
+
+def _push(bucket: Bucket, found: Sequence[Found], options: lakes.PushOptions) -> lakes.PushResult:
+    total = sum(transcript.size for home in found for transcript in home.transcripts)
+    with out.progress_bar("Pushing", total, rate=True) as advance:
+        return lakes.push_sessions(bucket, found, this_machine(), options, advance)
 
 
 def _report_push(result: lakes.PushResult, output: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import tzinfo
 from pathlib import Path
 from time import monotonic
@@ -141,9 +140,10 @@ def forget(
         return out.report_nothing(str(error))
     if not yes:
         question = f"Forget {count(len(sources), 'session')} in {bucket.name}? This cannot be undone."
-        if not sys.stdin.isatty():
+        if not out.can_ask():
             raise BadQuery(f"{question} Use --yes to confirm.")
-        click.confirm(question, abort=True, err=True)
+        if not click.confirm(question, err=True):
+            return out.report_nothing("Nothing was forgotten.")
     result = lakes.forget_sources(bucket, sources)
     if output != "table":
         out.print_record(asdict(result), output)

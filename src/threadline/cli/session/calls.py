@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
 import click
@@ -20,7 +20,6 @@ from threadline.cli.options import (
     output_options,
     tools_option,
 )
-from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call, ListedCall, Outcome
@@ -117,24 +116,33 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
         call
         for call in in_time
         if tools.matches(call.tool) and (not outcomes or call.outcome in outcomes) and _is_by(call, agent)
-    ][-(criteria.limit or 0) :]
+    ]
+    if criteria.limit is not None:
+        matches = _newest(matches, criteria.limit)
 
     def explain_nothing() -> str:
         if in_time or not session.calls:
             return _explain_no_session_calls(in_time, tools, outcomes)
-        first, last = (
-            format_time(call.timestamp, criteria.zone) or "?" for call in (session.calls[0], session.calls[-1])
-        )
-        zone = zone_name(criteria.zone)
-        return f"No calls in that time. The session's calls are from {first} to {last} ({zone})."
+        times = [call.timestamp for call in session.calls if call.timestamp is not None]
+        if not times:
+            return "No calls in that time. The session's calls have no times."
+        first, last = (format_time(when, criteria.zone) for when in (min(times), max(times)))
+        return f"No calls in that time. The session's calls are from {first} to {last} ({zone_name(criteria.zone)})."
 
-    return print_listing(
+    return out.print_listing(
         matches,
         output,
         row=lambda call: call_row(call, session),
         table=lambda calls: _session_call_table(calls, criteria.zone),
         nothing=explain_nothing,
     )
+
+
+def _newest(calls: Sequence[Call], limit: int) -> list[Call]:
+    """The last calls by time, in the session's order, which has each agent's calls together."""
+    long_ago = datetime.min.replace(tzinfo=UTC)
+    by_time = sorted(range(len(calls)), key=lambda at: calls[at].timestamp or long_ago)
+    return [calls[at] for at in sorted(by_time[-limit:])]
 
 
 def _is_by(call: Call, agent: str | None) -> bool:
@@ -189,7 +197,7 @@ def _list_all_calls(
         def call_input(call: ListedCall) -> str:
             return summarize_call(call.tool, archive.call_input(call))
 
-        return print_listing(
+        return out.print_listing(
             calls,
             output,
             row=lambda call: call.record(call_input(call)),

@@ -72,9 +72,7 @@ def errors(
         failures = session_failures(read_session(session, homes), summarize_input)
     else:
         criteria = criteria.with_default_limit(output)
-        archive = open_archive(homes, jobs, index=False)
-        if not archive.homes:
-            out.report_no_home()
+        archive = open_archive(homes, jobs, index=False, require_home=True)
         failures = list(archive.errors(criteria.time.since))
     selection = FailureFilter(
         project=project,

@@ -11,7 +11,6 @@ import click
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import complete_with, home_option, output_options, timezone_option
-from threadline.cli.output import print_listing
 from threadline.cli.resolve import find_agent, read_session
 from threadline.model.context import Request, RequestMessage, RequestOutline
 from threadline.model.entries import ChainEntry
@@ -53,7 +52,7 @@ def request(
     agents = [loaded.main, *loaded.agents] if agent is None else [find_agent(loaded, agent)]
     if number is not None:
         return _print_request(Requests(agents[0].entries).rebuild(number), output, zone)
-    return print_listing(
+    return out.print_listing(
         [(selected, outline) for selected in agents for outline in Requests(selected.entries).outline()],
         output,
         row=lambda item: _outline_row(*item),

@@ -9,7 +9,6 @@ import click
 
 from threadline.cli import output as out
 from threadline.cli.options import complete_with, home_option, output_options
-from threadline.cli.output import print_listing
 from threadline.cli.resolve import parse_place, read_session
 from threadline.model.places import Place
 from threadline.model.session import AgentKind, Session
@@ -49,7 +48,7 @@ def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) 
             return f"No todos or tasks up to {at}. Omit --at to see those at the end of the session."
         return "No todos or tasks: no agent of this session made a list, or the last list is empty."
 
-    return print_listing(
+    return out.print_listing(
         list(_list_rows(loaded.at(parse_place(loaded, at)))),
         output,
         row=lambda row: row,
