@@ -428,6 +428,20 @@ def test_changed_lines() -> None:
     assert changed_lines({"filenames": []}, {"pattern": "x"}) is None
 
 
+@pytest.mark.parametrize(
+    ("result", "arguments"),
+    [
+        ({"structuredPatch": 5}, {}),
+        ({"structuredPatch": [{"lines": 5}, 7]}, {}),
+        ({"structuredPatch": "lines"}, {}),
+        ({}, {"edits": 5}),
+    ],
+)
+def test_fields_of_another_type_are_ignored(result: Any, arguments: Any) -> None:
+    """A patch or edits that are not a list say nothing about lines."""
+    assert changed_lines(result, arguments) is None
+
+
 def _edit(removed: str, added: str) -> Any:
     lines = [*(f"-{line}" for line in removed.split()), *(f"+{line}" for line in added.split())]
     return changed_lines({"structuredPatch": [{"lines": lines}]}, None)
