@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -405,6 +407,28 @@ def test_several_runners_in_a_command() -> None:
 def test_background_command_has_no_result_yet() -> None:
     """Its output is read later."""
     assert not extract("pytest", "Command running in background", {"backgroundTaskId": "b1"})
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda size: count_tests("--- PASS: x\n" * size + "ok 1\n" * size),
+        lambda size: extract("git push", "https://github.com/a/b/pull/1\n" * size),
+    ],
+    ids=["reports of two runners", "addresses after a push"],
+)
+def test_long_outputs_take_linear_time(work: Callable[[int], Any]) -> None:
+    """Four times the output takes about four times as long, not sixteen times."""
+
+    def seconds(size: int) -> float:
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()
+            work(size)
+            best = min(best, time.process_time() - start)
+        return best
+
+    assert seconds(20_000) / seconds(5_000) < 8
 
 
 def test_programs() -> None:
