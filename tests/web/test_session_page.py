@@ -45,6 +45,17 @@ def test_a_short_session_is_complete(client: Client) -> None:
     assert "Look at this &lt;b&gt;picture&lt;/b&gt;" in text
 
 
+@pytest.mark.parametrize("query", ["errors=1", "kind=prompt", "tool=Bash&errors=1", "focus=1"])
+def test_links_of_entries_keep_the_view_of_their_own_page(client: Client, query: str) -> None:
+    """A page with a filter counts what other filters would show. The links of those pages do not have its filter."""
+    assert client.get(f"{_PAGE}?{query}").status_code == 200
+    for other in ("", "?errors=1"):
+        links = re.findall(r'<a href="([^"]+)" class="at', client.get(f"{_PAGE}{other}").text)
+        own = f"{_PAGE}{other}{'&' if other else '?'}at=L"
+        assert links
+        assert all(unescape(link).startswith((own, f"{_PAGE}/agent/{AGENT}")) for link in links)
+
+
 def test_the_header_shows_figures_and_a_resume_command(client: Client) -> None:
     """The header has title, project and figures, and a resume command that a shell parses as intended."""
     text = client.get(_PAGE).text
