@@ -569,7 +569,11 @@ class _ActiveReaders:
 
 @contextmanager
 def _garbage_collection_paused() -> Iterator[None]:
-    """Pause the collector: reading creates hundreds of thousands of objects without cycles, and all of them stay."""
+    """Pause the collector: reading creates hundreds of thousands of objects without cycles, and all of them stay.
+
+    At the end, they are frozen, so that later collections skip them. What is garbage by then must be collected first:
+    frozen, it would never be.
+    """
     with _ActiveReaders.lock:
         _ActiveReaders.count += 1
         gc.disable()
@@ -579,5 +583,6 @@ def _garbage_collection_paused() -> Iterator[None]:
         with _ActiveReaders.lock:
             _ActiveReaders.count -= 1
             if not _ActiveReaders.count:
+                gc.collect()
                 gc.freeze()
                 gc.enable()
