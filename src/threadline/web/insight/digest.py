@@ -31,7 +31,7 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
     yield from period_fields(request)
 
 
-@form_on_error("Digest", _fields, "unit")
+@form_on_error("Digest", "insight", _fields, "unit")
 @prepare_first
 def digest_page(request: PageRequest) -> Page:
     """What was done in a period, and what it cost."""

@@ -101,7 +101,7 @@ def _call_fields(request: PageRequest) -> list[FormField]:
     ]
 
 
-@form_on_error("Calls", _call_fields, "limit")
+@form_on_error("Calls", "calls", _call_fields, "limit", "sort")
 def calls_page(request: PageRequest) -> Page:
     """Tool calls that match the filters, newest first."""
     archive = request.archive
@@ -242,7 +242,7 @@ def file_fields(request: PageRequest) -> list[FormField]:
     return [FormField("path", "File", "a path or its end", kind="search", is_wide=True), *common_fields(request)]
 
 
-@form_on_error("Files", file_fields, "limit")
+@form_on_error("Files", "files", file_fields, "limit")
 def files_page(request: PageRequest) -> Page:
     """Files that match the filters; for a single file, its history, too."""
     archive = request.archive

@@ -99,7 +99,7 @@ def _model_facets(request: PageRequest) -> list[tuple[str, str]]:
     ]
 
 
-@form_on_error("Sessions", _fields, "sort", "limit")
+@form_on_error("Sessions", "sessions", _fields, "sort", "limit")
 def sessions_page(request: PageRequest) -> Page:
     """All sessions that match the filters."""
     zone = request.zone()
