@@ -211,6 +211,12 @@ def test_the_palette_has_turns_entries_and_actions(demo: Archive) -> None:
     assert [item["action"] for item in data(ask(demo, "/palette?q=theme")) if item["action"]] == ["theme"]
 
 
+def test_the_palette_works_on_the_page_of_a_deleted_session(demo: Archive) -> None:
+    """The open page of a session that was deleted since still leads to other pages."""
+    items = data(ask(demo, "/palette?session=00000000-0000-4000-8000-000000000000&q=usage"))
+    assert "/usage" in [item["address"] for item in items]
+
+
 def test_the_time_zone_is_chosen_once(client: Client) -> None:
     """The page goes back to the same view in the zone, whose links keep it. Other hosts are no place to go back to."""
     answer = client.get("/time-zone?zone=Asia/Tokyo&back=/sessions%3Fsort%3Damount")
