@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 from re import findall
+from typing import Any
 
 import pytest
 from tests import transcripts
@@ -236,3 +237,20 @@ def test_calls_can_be_sorted_by_failures(demo: Archive) -> None:
     errors = [call["timestamp"] for call in calls if call["outcome"] == "error"]
     assert errors == sorted(errors, reverse=True)
     assert any("sort=outcome" in link for link in parse_page(demo, "/calls").links)
+
+
+def test_the_most_called_tools_are_those_of_the_period_in_the_zone(
+    demo: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`yesterday` is another day in another time zone, so the figures are computed again."""
+    ask(demo, "/why")  # attributes costs, which the figures include
+    tools, days = Archive.tools, []
+
+    def record_day(archive: Archive, *args: Any, **options: Any) -> Any:
+        days.append(options["since"])
+        return tools(archive, *args, **options)
+
+    monkeypatch.setattr(Archive, "tools", record_day)
+    for zone in ("UTC", "Asia/Tokyo", "UTC"):
+        ask(demo, f"/calls?since=yesterday&tz={zone}")
+    assert len(set(days)) == len(days) == 2
