@@ -125,6 +125,18 @@ def test_the_palette_runs_actions(visit: Visitor) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
+def test_the_palette_stars_the_session(visit: Visitor) -> None:
+    """The action stars the session of the page, although no button of it was clicked."""
+    page = visit(SHORT)
+    star = page.locator("header.head button.star")
+    for is_starred in ("true", "false"):
+        page.keyboard.press("Control+k")
+        page.keyboard.type("star this session")
+        expect(page.locator("[role=option]").first).to_contain_text("Star this session")
+        page.keyboard.press("Enter")
+        expect(star).to_have_attribute("aria-pressed", is_starred)
+
+
 def test_markdown_is_copied_redacted(visit: Visitor) -> None:
     """D11: the button says that it copies, and what it copies has no home directory of a person."""
     page = visit(SHORT)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.browser.paths import GROWING, LONGEST
 from tests.browser.visitor import Visitor
 
@@ -90,3 +91,21 @@ def test_keys_apply_to_the_current_match(visit: Visitor) -> None:
     expect(page.locator("article.current")).to_be_focused()
     page.keyboard.press("r")
     expect(page.locator("aside.panel")).to_contain_text("Answer 3.")
+
+
+def test_find_works_without_a_map(visit: Visitor) -> None:
+    """The map is empty while a long session is read, or if loading the rest failed. Then no match is marked on it."""
+
+    def remove_map(route: Route) -> None:
+        with visit.server.client() as client:
+            text = client.get(GROWING).text
+        body = re.sub(r'(<nav class="usage-strip"[^>]*>).*?</nav>', r"\1</nav>", text, flags=re.DOTALL)
+        route.fulfill(body=body, content_type="text/html; charset=utf-8")
+
+    page = visit.profile().new_page()
+    page.route(f"**{GROWING}", remove_map)
+    visit.go(page, GROWING)
+    assert page.locator("nav.usage-strip").count() == 1
+    assert page.locator("nav.usage-strip svg").count() == 0
+    find(page, "answer 3")
+    expect(page.locator("form.find output")).to_have_text("1 of 11")

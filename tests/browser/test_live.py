@@ -215,3 +215,13 @@ def test_the_header_and_the_map_are_updated(visit: Visitor, append_reply: Writer
     assert page.locator(".usage-strip rect.here").get_attribute("height") != "0"
     assert page.locator(".side .turns li").count() == turns
     assert page.locator(".side a[data-turn][aria-current]").count() == 1
+
+
+def test_the_bar_at_the_top_counts_new_turns(visit: Visitor, append_reply: Writer) -> None:
+    """The number of turns in the bar includes those that were added since the page was loaded."""
+    page = visit(GROWING)
+    wait_for_live_updates(page)
+    turns = int(page.locator(".mini-head").get_attribute("data-turns") or 0)
+    with append_reply.undone():
+        append_reply.prompt("One more question.")
+        expect(page.locator(".mini-head .mini-turn")).to_contain_text(f"of {turns + 1}", timeout=15_000)

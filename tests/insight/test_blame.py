@@ -497,6 +497,15 @@ def test_range_of_lines(
         ("echo $(python make.py)", True),
         ("find . -name '*.py' -exec rm {} +", True),
         ("cat <<EOF | python -\nprint()\nEOF", True),
+        ("curl -sSf -XPOST -HContent-Type:x https://x/o", False),
+        ("sort -rnk2 -t, a", False),
+        ("xxd a", False),
+        ("curl -sSLo a.py https://x", True),
+        ("curl -LO https://x/a.py", True),
+        ("curl --output=a.py https://x", True),
+        ("curl --remote-name https://x/a.py", True),
+        ("sort -uoa.txt a.txt", True),
+        ("xxd -r a.hex a.bin", True),
     ],
 )
 def test_commands_that_may_change_files(command: str, expected: bool) -> None:

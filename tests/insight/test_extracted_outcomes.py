@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -407,6 +409,28 @@ def test_background_command_has_no_result_yet() -> None:
     assert not extract("pytest", "Command running in background", {"backgroundTaskId": "b1"})
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda size: count_tests("--- PASS: x\n" * size + "ok 1\n" * size),
+        lambda size: extract("git push", "https://github.com/a/b/pull/1\n" * size),
+    ],
+    ids=["reports of two runners", "addresses after a push"],
+)
+def test_long_outputs_take_linear_time(work: Callable[[int], Any]) -> None:
+    """Four times the output takes about four times as long, not sixteen times."""
+
+    def seconds(size: int) -> float:
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()
+            work(size)
+            best = min(best, time.process_time() - start)
+        return best
+
+    assert seconds(20_000) / seconds(5_000) < 8
+
+
 def test_programs() -> None:
     """The first word of each command, without what only prepares or runs it."""
     command = "cd a && FOO=1 sudo -u x /usr/bin/git status | grep x; for f in *; do python3 $f; done; ssh h 'ls -l'"
@@ -426,6 +450,20 @@ def test_changed_lines() -> None:
     assert by_input is not None
     assert (by_input.added, by_input.removed) == (2, 1)
     assert changed_lines({"filenames": []}, {"pattern": "x"}) is None
+
+
+@pytest.mark.parametrize(
+    ("result", "arguments"),
+    [
+        ({"structuredPatch": 5}, {}),
+        ({"structuredPatch": [{"lines": 5}, 7]}, {}),
+        ({"structuredPatch": "lines"}, {}),
+        ({}, {"edits": 5}),
+    ],
+)
+def test_fields_of_another_type_are_ignored(result: Any, arguments: Any) -> None:
+    """A patch or edits that are not a list say nothing about lines."""
+    assert changed_lines(result, arguments) is None
 
 
 def _edit(removed: str, added: str) -> Any:

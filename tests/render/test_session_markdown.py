@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from tests.render.sessions import session
 from tests.transcripts import Pen, call, prompt, reply, transcript, write
 
 from threadline.load import read
@@ -71,3 +72,17 @@ def test_exports_a_session(tmp_path: Path) -> None:
     assert "<details><summary><b>Bash</b> <code>ls ```</code></summary>" in text
     assert "````\na\n```\nb\n````" in text
     assert "Bash" not in "\n".join(session_to_markdown(read(path), View(calls=Detail.NONE)))
+
+
+def test_changes_are_a_patch(tmp_path: Path) -> None:
+    """Every line of a change has its mark in the first column, also if it begins with a digit or has no number."""
+    patch = {"oldStart": 9, "newStart": 9, "lines": [" 42 apples", "-7 pears", "+8 pears", " plums"]}
+    sample = session(
+        tmp_path,
+        prompt("go"),
+        call("Edit", {"file_path": "a"}, result="ok", details={"filePath": "a", "structuredPatch": [patch]}),
+        call("Edit", {"file_path": "b", "old_string": "1 fig", "new_string": "2 figs"}, result="ok"),
+    )
+    text = "\n".join(session_to_markdown(sample))
+    assert "```diff\n 42 apples\n-7 pears\n+8 pears\n plums\n```" in text
+    assert "```diff\n-1 fig\n+2 figs\n```" in text

@@ -378,3 +378,11 @@ def test_folds_a_plan_that_starts_a_turn(tmp_path: Path) -> None:
     assert any(line.strip() == "step 0" for line in lines[at:])
     assert any("more lines" in line for line in lines[at:])
     assert "  step 79" in text_lines(sample, everything=True)
+
+
+def test_turns_that_do_not_exist_are_empty(tmp_path: Path) -> None:
+    """A range without turns shows nothing, not everything."""
+    sample = session(tmp_path, prompt("one"), reply("1"))
+    assert "● 1" not in text_lines(sample, turn=2)
+    assert "● 1" not in text_lines(sample, from_turn=2)
+    assert "● 1" in text_lines(sample, from_turn=1)

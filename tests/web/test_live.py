@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from time import monotonic, sleep
 
-from tests.transcripts import SESSION, Pen, lines, prompt, transcript
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from tests.transcripts import SESSION, Pen, lines, prompt, transcript, write
+from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.find import homes
@@ -49,6 +53,27 @@ def test_notifies_only_listeners_of_the_changed_session(tmp_path: Path) -> None:
             assert not waiting.done()
             live.stop()
             assert await asyncio.wait_for(waiting, 20) == "(ended)"
+
+    asyncio.run(listen())
+
+
+def test_a_page_of_one_of_several_sessions_with_an_id_is_notified(tmp_path: Path) -> None:
+    """The name of such a session in URLs begins with its folder. Events name the id."""
+    home = write_home(tmp_path / "home", session_rows())
+    write(home / "projects" / "-work-other" / f"{SESSION}.jsonl", *session_rows(turns=1))
+    client = Client(home)
+    (name,) = re.findall(r'data-session="(-work-other[^"]+)"', client.get(f"/session/-work-other~2F{SESSION}").text)
+
+    async def listen() -> None:
+        request = Request({"type": "http", "method": "GET", "query_string": f"session={name}".encode(), "headers": []})
+        response = await client.app.live.respond(request, lambda: True)
+        assert isinstance(response, StreamingResponse)
+        stream = (str(event) async for event in response.body_iterator)
+        assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
+        _append(home, "a word")
+        assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
+        client.app.live.notify(f"-work-other/{SESSION}")  # read in the background
+        assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
 
     asyncio.run(listen())
 

@@ -57,3 +57,26 @@ def test_an_existing_session_is_shown_instead_of_its_agents(client: Client) -> N
     """An agent that an existing session does not have is not found."""
     assert client.get(f"/session/{SESSION}").status_code == 200
     assert client.get(f"/session/{SESSION}/agent/none").status_code == 404
+
+
+def test_what_was_spent_without_a_session_is_not_counted_as_one(tmp_path: Path) -> None:
+    """The last page of the list also shows what was spent in no session, but counts only sessions."""
+    client = _client(tmp_path, _AGENTS[0])
+    for number in (2, 3):
+        pen = Pen(f"{SESSION[:-1]}{number}")
+        write(tmp_path / "projects" / "-work" / f"{pen.session}.jsonl", *transcript(prompt("Hi"), reply("Hi"), pen=pen))
+    text = client.get("/sessions?limit=1&after=1").text
+    assert "Not a session" in text
+    assert "2 to 2 of 2" in text
+
+
+def test_an_agent_without_its_session_can_be_compared(tmp_path: Path) -> None:
+    """Lists do not show it, but its page does, with the same figures."""
+    client = _client(tmp_path, *_AGENTS)
+    name = f"agent-{_AGENTS[0]}"
+    row, _ = (each["row"] for each in client.get(f"/compare.json?a={name}&b=agent-{_AGENTS[1]}").json())
+    head = client.get(f"/session/{name}.json").json()
+    assert (row["address"], row["turns"], row["calls"]) == (f"/session/{name}", head["turns"], head["calls"])
+    assert row["tokens"] == head["tokens"] > 0
+    assert row["amount"] == head["amount"]
+    assert row["last"] == head["ended"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 from pathlib import Path
@@ -45,6 +46,25 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     monkeypatch.setattr(module, "read", read)
     return paths
+
+
+def test_garbage_of_a_read_is_collected(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read is frozen, so that the collector skips it; garbage is not frozen, or it would stay for good."""
+
+    class Node:
+        own: Node
+
+    nodes: list[weakref.ref[Node]] = []
+
+    def read(path: Path, **options: Any) -> load.Session:
+        node = Node()
+        node.own = node
+        nodes.append(weakref.ref(node))
+        return load.read(path, **options)
+
+    monkeypatch.setattr(module, "read", read)
+    SessionCache().get(SESSION, archive)
+    assert [node() for node in nodes] == [None]
 
 
 def _append(archive: Archive) -> None:

@@ -45,6 +45,33 @@ def test_a_short_session_is_complete(client: Client) -> None:
     assert "Look at this &lt;b&gt;picture&lt;/b&gt;" in text
 
 
+@pytest.mark.parametrize("query", ["errors=1", "kind=prompt", "tool=Bash&errors=1", "focus=1"])
+def test_links_of_entries_keep_the_view_of_their_own_page(client: Client, query: str) -> None:
+    """A page with a filter counts what other filters would show. The links of those pages do not have its filter."""
+    assert client.get(f"{_PAGE}?{query}").status_code == 200
+    for other in ("", "?errors=1"):
+        links = re.findall(r'<a href="([^"]+)" class="at', client.get(f"{_PAGE}{other}").text)
+        own = f"{_PAGE}{other}{'&' if other else '?'}at=L"
+        assert links
+        assert all(unescape(link).startswith((own, f"{_PAGE}/agent/{AGENT}")) for link in links)
+
+
+def test_the_result_of_a_task_is_in_the_transcript_of_its_agent(tmp_path: Path) -> None:
+    """A background task of an agent reports its result to that agent, also on the page of the main agent."""
+    start = call("Bash", "sleep 9", result="Running in the background with ID: b7", details={"backgroundTaskId": "b7"})
+    pen = Pen(SESSION, agentId=AGENT, isSidechain=True)
+    rows = transcript(prompt("Count the shelves"), start, pen=pen)
+    (call_id,) = re.findall(r'"id":"(toolu_[^"]+)"', lines(*rows).decode())
+    note = f"<task-notification><task-id>b7</task-id><tool-use-id>{call_id}</tool-use-id></task-notification>"
+    rows += transcript(prompt(note), reply("Two"), pen=pen)
+    home = write_home(tmp_path / "home", session_rows())
+    write(home / "projects" / "-work-app" / SESSION / "subagents" / f"agent-{AGENT}.jsonl", *rows)
+    client = Client(home)
+    for page in (_PAGE, f"{_PAGE}/agent/{AGENT}"):
+        (link,) = re.findall(r'<a href="([^"]+)" class="quiet">Result</a>', client.get(page).text)
+        assert link.partition("#")[2] == f"{AGENT}.L4"
+
+
 def test_the_header_shows_figures_and_a_resume_command(client: Client) -> None:
     """The header has title, project and figures, and a resume command that a shell parses as intended."""
     text = client.get(_PAGE).text

@@ -36,8 +36,14 @@ _SUBCOMMANDS = {
     "ruff": word_set("check version"),
 }
 # Of these, none do with one of these options.
-_OPTION_READERS = word_set("awk cargo curl diff jq mypy pytest rg ruff sort tree yq tsc")
+_OPTION_READERS = word_set("awk cargo diff jq mypy pytest rg ruff tree yq tsc")
 _CHANGING_OPTIONS = word_set("--fix --write -w -i --in-place -o --output")
+# These do with an option of their own, which may be joined with others or with its value: `curl -sSLo file`, `-O`.
+_OUTPUT_OPTIONS = {
+    "curl": re.compile(r"-[#0-9BGIJLNRSZafgijklnpqsv]*[oO].*|--output(?:-dir)?\b.*|--remote-name.*|--create-dirs"),
+    "sort": re.compile(r"-[CMRVbcdfghimnrsuz]*o.*|--output\b.*"),
+    "xxd": re.compile(r"-r(?:evert)?"),
+}
 _CHANGING_PREFIXES = ("-i", "--in-place", "-exec", "-delete", "-ok", "-fprint", "w")
 _HARMLESS_MODULES = word_set("pytest mypy")
 # These write no file of the project, and change what git prints.
@@ -76,8 +82,14 @@ def _may_write(simple: SimpleCommand) -> bool:
         return not (arguments[:1] == ["-m"] and _HARMLESS_MODULES.issuperset(arguments[1:2]))
     if program in ("sed", "find"):
         return any(word.startswith(_CHANGING_PREFIXES) for word in arguments)
-    if program in _OPTION_READERS and _CHANGING_OPTIONS.intersection(arguments):
+    if _has_output_option(program, arguments):
         return True
     if program in _SUBCOMMANDS:
         return split_subcommand(simple)[0] not in _SUBCOMMANDS[program]
     return bool(program) and program not in _READERS
+
+
+def _has_output_option(program: str, arguments: list[str]) -> bool:
+    if (pattern := _OUTPUT_OPTIONS.get(program)) is not None:
+        return any(map(pattern.fullmatch, arguments))
+    return program in _OPTION_READERS and not _CHANGING_OPTIONS.isdisjoint(arguments)

@@ -221,7 +221,7 @@ def build_outline(
     leading: Sequence[ChainEntry] | None = None,
     *,
     beside: bool = True,
-    within: Iterable[Entry] = (),
+    within: Iterable[Entry] | None = None,
     notifications: NotificationsByEntry | None = None,
 ) -> Iterator[Item]:
     """Yield the items of an agent in reading order.
@@ -230,20 +230,20 @@ def build_outline(
         agent: the agent.
         leading: the entries that determine the order. Default: the conversation.
         beside: whether to include other entries of the file, each at the position where it was written.
-        within: if not empty, only items of these entries.
+        within: if given, only items of these entries.
         notifications: those about background tasks.
     """
-    selected = {id(entry) for entry in within}
+    selected = {id(entry) for entry in within} if within is not None else None
     builder = _OutlineBuilder(agent, notifications or {})
     yielded: set[str] = set()
     for entry in _interleave_entries(agent, agent.conversation if leading is None else leading, beside=beside):
-        if not selected or id(entry) in selected:
+        if selected is None or id(entry) in selected:
             if entry.uuid is not None and entry.uuid in yielded:
                 continue  # a copy of an entry that was already yielded
             yielded.add(entry.uuid or "")
             yield from builder.items(entry)
             yield from builder.branches_at(entry)
-    if not selected:
+    if selected is None:
         yield from builder.remaining_branches()
 
 

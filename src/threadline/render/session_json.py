@@ -100,7 +100,7 @@ def _agent_row(agent: Agent, view: View, notifications: dict[str, list[TaskNotif
         "model": agent.model,
         "call": agent.link.call,
         "sureness": str(agent.link.sureness) if agent.link.sureness is not None else None,
-        "items": [_item_row(item) for item in place_items(agent, view, notifications)],
+        "items": [_item_row(item) for item in place_items(agent, view.inside, notifications)],
     }
 
 

@@ -6,7 +6,7 @@ Text of a transcript cannot break out of its place: tags and images are escaped,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -40,7 +40,7 @@ from threadline.render.session_facts import (
     task_answer,
     task_sentence,
 )
-from threadline.render.text import Role, describe_cost, describe_tokens, shorten, visible
+from threadline.render.text import Span, describe_cost, describe_tokens, shorten, visible
 from threadline.shell_syntax import SHELL_TOOLS
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)")
@@ -436,11 +436,10 @@ def _call_body(call: Call) -> Iterator[str]:
         yield from code_block(call.output)
 
 
-def _patch_line(line: Iterable[Any]) -> str:
-    """A changed line as in a patch, without its line number."""
-    spans = [span for span in line if span.role is not Role.FAINT or span.text.lstrip()[:1] not in "0123456789"]
-    text = "".join(span.text for span in spans)
-    return text[:1] + text[2:] if text[:1] in ("+", "-") else text
+def _patch_line(spans: Sequence[Span]) -> str:
+    """A changed line as in a patch: its mark, then its text. What is before it is its line number."""
+    text = spans[-1].text
+    return text[:1] + text[2:] if text[:1] in ("+", "-", " ") else text
 
 
 def _has_unshown_input(call: Call) -> bool:

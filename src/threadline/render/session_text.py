@@ -125,16 +125,16 @@ class _TextRenderer:
         options, main = self._options, self._session.main
         yield from self._facts()
         turns = [turn for turn in main.turns if _is_turn_shown(turn.number, options)]
-        selected = turns if len(turns) < len(main.turns) else []
+        is_cut = len(turns) < len(main.turns)
         items = build_outline(
             main,
             leading_entries(main, thread=options.thread, branch=options.branch),
             beside=options.branch is None,
-            within=[entry for turn in selected for entry in turn.entries],
+            within=[entry for turn in turns for entry in turn.entries] if is_cut else None,
             notifications=self._tasks.by_entry,
         )
         yield from self._items(items, options.width, 0)
-        if not selected and options.branch is None:
+        if not is_cut and options.branch is None:
             yield from self._unlinked_agents()
 
     def _facts(self) -> Iterator[Spans]:

@@ -22,6 +22,7 @@ from threadline.errors import Error
 from threadline.find import HomeWatcher
 from threadline.parse import heads
 from threadline.web.request import parse_number
+from threadline.web.urls import unescape_segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +114,7 @@ class Live:
         """
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        session = (request.query_params.get("session") or "").lower() or None
+        session = _id_in_name(request.query_params.get("session") or "") or None
         since = parse_number(request.query_params.get("since") or "", digits=_TIME_DIGITS)
         stream = self.listen_while(is_allowed, session, since / 1000 if since is not None else None)
         return StreamingResponse(stream, media_type="text/event-stream")
@@ -145,12 +146,12 @@ class Live:
             with self._lock:
                 self._listeners.discard(listener)
 
-    def notify(self, session: str) -> None:
-        """Send an event for a session to the pages that listen."""
+    def notify(self, name: str) -> None:
+        """Send an event for a session, by its name in URLs, to the pages that listen."""
         with self._lock:
             listeners = list(self._listeners)
         for listener in listeners:
-            listener.notify([session])
+            listener.notify([_id_in_name(name)])
 
     def stop(self) -> None:
         """End all streams and the thread."""
@@ -199,6 +200,15 @@ class Live:
                 self._worker = None
                 return []
             return list(self._listeners)
+
+
+def _id_in_name(name: str) -> str:
+    """The id of a session, by which events name it. Its name in URLs begins with a folder if others have the same id.
+
+    >>> _id_in_name("-work-app~2F5E55")
+    '5e55'
+    """
+    return unescape_segment(name).rpartition("/")[2].lower()
 
 
 def _changed_sessions(watcher: HomeWatcher) -> list[str]:

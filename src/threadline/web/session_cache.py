@@ -170,7 +170,7 @@ class CachedSession:
         self.size = size
         self._links = links
         self._lock = threading.RLock()
-        self._drawings: OrderedDict[tuple[str | None, View, str], AgentDrawing] = OrderedDict()
+        self._drawings: OrderedDict[Hashable, AgentDrawing] = OrderedDict()
         self._windows: dict[str | None, tuple[tuple[ContextWindow, ...], dict[int, str]]] = {}
         self._limits: dict[str | None, ContextLimit | None] = {}
         self._entries_by_line: dict[str | None, dict[int, Entry]] = {}
@@ -276,7 +276,7 @@ class CachedSession:
     def drawing(
         self, name: str | None, view: View, links: SessionLinks, archive: Archive, zone: tzinfo
     ) -> AgentDrawing:
-        """Render an agent's conversation for a view, with times in a zone.
+        """Render an agent's conversation for a view, with times in a zone. `links` are those of the same view.
 
         Raises:
             NotFound: there is no such agent, or no such branch.
@@ -286,7 +286,7 @@ class CachedSession:
             raise NotFound(
                 no_such_number("branch", view.branch, len(agent.branches), plural="branches", owner="conversation")
             )
-        key = (name, view, zone_name(zone))
+        key = (name, view, tuple(links.query), zone_name(zone))
         with self._lock:
             drawing = self._drawings.get(key)
             if drawing is None:
@@ -569,7 +569,11 @@ class _ActiveReaders:
 
 @contextmanager
 def _garbage_collection_paused() -> Iterator[None]:
-    """Pause the collector: reading creates hundreds of thousands of objects without cycles, and all of them stay."""
+    """Pause the collector: reading creates hundreds of thousands of objects without cycles, and all of them stay.
+
+    At the end, they are frozen, so that later collections skip them. What is garbage by then must be collected first:
+    frozen, it would never be.
+    """
     with _ActiveReaders.lock:
         _ActiveReaders.count += 1
         gc.disable()
@@ -579,5 +583,6 @@ def _garbage_collection_paused() -> Iterator[None]:
         with _ActiveReaders.lock:
             _ActiveReaders.count -= 1
             if not _ActiveReaders.count:
+                gc.collect()
                 gc.freeze()
                 gc.enable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.web.client import Client
 
@@ -27,6 +29,16 @@ def test_a_bad_value_keeps_the_form(client: Client, address: str) -> None:
     answer = client.get(address.replace("?", ".json?"))
     assert answer.status_code == 400
     assert "banana" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["/why", "/waste", "/digest", "/outcomes", "/tools", "/errors", "/files/log"])
+def test_a_page_with_an_error_is_of_the_same_kind(client: Client, path: str) -> None:
+    """Styles and scripts tell pages apart by the class of the body."""
+    classes = [
+        re.findall(r'<body class="([^"]+)"', client.get(address).text) for address in (path, f"{path}?until=banana")
+    ]
+    assert len(classes[0]) == 1
+    assert classes[0] == classes[1]
 
 
 def test_the_form_drops_bad_values_without_a_field(client: Client) -> None:

@@ -257,6 +257,9 @@ def test_digest_page_equals_the_library(demo: Archive) -> None:
     parsed = parse_page(demo, address)
     assert f"/session/{digest.sessions[0].session}" in parsed.links
     assert any("unit=day" in link and f"when={digest.days[0][0]}" in link for link in parsed.links)
+    by_month = parse_page(demo, f"/digest?month={months[-1]}")
+    assert [link for link in by_month.links if link.startswith("/digest?") and "month=" in link] == []
+    assert any(f"unit=month&when={digest.previous_period.name}" in link for link in by_month.links)
     before = digest.previous_period.name
     assert any("unit=month" in link and f"when={before}" in link for link in parsed.links)
     assert data(ask(demo, "/digest"))["total"]["charges"]

@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 from re import findall
+from typing import Any
 
 import pytest
 from tests import transcripts
@@ -211,6 +212,12 @@ def test_the_palette_has_turns_entries_and_actions(demo: Archive) -> None:
     assert [item["action"] for item in data(ask(demo, "/palette?q=theme")) if item["action"]] == ["theme"]
 
 
+def test_the_palette_works_on_the_page_of_a_deleted_session(demo: Archive) -> None:
+    """The open page of a session that was deleted since still leads to other pages."""
+    items = data(ask(demo, "/palette?session=00000000-0000-4000-8000-000000000000&q=usage"))
+    assert "/usage" in [item["address"] for item in items]
+
+
 def test_the_time_zone_is_chosen_once(client: Client) -> None:
     """The page goes back to the same view in the zone, whose links keep it. Other hosts are no place to go back to."""
     answer = client.get("/time-zone?zone=Asia/Tokyo&back=/sessions%3Fsort%3Damount")
@@ -230,3 +237,20 @@ def test_calls_can_be_sorted_by_failures(demo: Archive) -> None:
     errors = [call["timestamp"] for call in calls if call["outcome"] == "error"]
     assert errors == sorted(errors, reverse=True)
     assert any("sort=outcome" in link for link in parse_page(demo, "/calls").links)
+
+
+def test_the_most_called_tools_are_those_of_the_period_in_the_zone(
+    demo: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`yesterday` is another day in another time zone, so the figures are computed again."""
+    ask(demo, "/why")  # attributes costs, which the figures include
+    tools, days = Archive.tools, []
+
+    def record_day(archive: Archive, *args: Any, **options: Any) -> Any:
+        days.append(options["since"])
+        return tools(archive, *args, **options)
+
+    monkeypatch.setattr(Archive, "tools", record_day)
+    for zone in ("UTC", "Asia/Tokyo", "UTC"):
+        ask(demo, f"/calls?since=yesterday&tz={zone}")
+    assert len(set(days)) == len(days) == 2

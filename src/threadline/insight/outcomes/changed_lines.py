@@ -17,6 +17,8 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from threadline.model.call_summary import list_of
+
 
 class ChangedLines(Struct, array_like=True, gc=False):
     """The numbers of lines that an edit added and removed, and the checksums of those lines, packed."""
@@ -48,8 +50,7 @@ def unpack_sums(packed: bytes) -> array[int]:
 
 def changed_lines(raw: Any, arguments: Any) -> ChangedLines | None:
     """What an edit changed, from the tool's own result or else from the call's input; None if neither says so."""
-    patch = raw.get("structuredPatch") if isinstance(raw, dict) else None
-    lines = [line for hunk in patch if isinstance(hunk, dict) for line in hunk.get("lines") or ()] if patch else []
+    lines = [line for hunk in list_of(raw, "structuredPatch") for line in list_of(hunk, "lines")]
     if lines:
         removed = [line[1:] for line in lines if isinstance(line, str) and line[:1] == "-"]
         added = [line[1:] for line in lines if isinstance(line, str) and line[:1] == "+"]
@@ -74,9 +75,9 @@ def changed_lines(raw: Any, arguments: Any) -> ChangedLines | None:
 
 
 def _replaced_texts(result: dict[str, Any], inputs: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    edits = inputs.get("edits")
+    edits = list_of(inputs, "edits")
     candidates = [
-        *((edit.get("old_string"), edit.get("new_string")) for edit in edits or () if isinstance(edit, dict)),
+        *((edit.get("old_string"), edit.get("new_string")) for edit in edits if isinstance(edit, dict)),
         (inputs.get("old_string"), inputs.get("new_string")),
         (result.get("oldString"), result.get("newString")) if not inputs else (None, None),
         (result.get("old_source") or "", inputs.get("new_source")),

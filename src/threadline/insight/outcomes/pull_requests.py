@@ -20,6 +20,7 @@ _ADDRESS = re.compile(
 _GRAPHITE = re.compile(r"https?://app\.graphite\.\w+/github/pr/(?P<path>[\w.-]+/[\w.-]+)/(?P<number>\d+)")
 _NUMBER = re.compile(r"(?:pull request|merge request|MR|PR)\s+(?:[\w.-]+/[\w.-]+)?[#!](?P<number>\d+)", re.IGNORECASE)
 _MCP_TOOL = re.compile(r"mcp__.+__(?P<verb>create|merge|close)_?(?:pull_?request|merge_?request|pr|mr)$", re.IGNORECASE)
+_VIEWED = re.compile(r"View merge request[^\n]*\n(?=(?P<line>[^\n]*))")
 _JSON_NUMBER = re.compile(r'"(?:number|iid|pullRequestId)":\s*(?P<number>\d+)')
 
 ACTIONS = {
@@ -128,12 +129,11 @@ def _names_request(word: str) -> bool:
 
 
 def _row(action: str, named: str | None, output: str, *, is_done: bool) -> OutcomeRow | None:
-    addresses = [*_ADDRESS.finditer(output), *_GRAPHITE.finditer(output)]
     if action == "linked":  # a push: only GitLab names a request that exists
-        addresses = [
-            match for match in addresses if re.search(r"View merge request[^\n]*\n[^\n]*$", output[: match.end()])
-        ]
-        return _make(action, addresses[-1][0]) if addresses else None
+        lines = (match.span("line") for match in _VIEWED.finditer(output))
+        viewed = [address[0] for start, end in lines for address in _ADDRESS.finditer(output, start, end)]
+        return _make(action, viewed[-1]) if viewed else None
+    addresses = [*_ADDRESS.finditer(output), *_GRAPHITE.finditer(output)]
     if addresses and (named is None or addresses[-1]["number"] == named.lstrip("#")):
         return _make(action, addresses[-1][0])
     number = _NUMBER.search(output)

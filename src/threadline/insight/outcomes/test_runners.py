@@ -474,17 +474,18 @@ def count_tests(output: str, started: Sequence[str] = ()) -> list[TestCounts]:
 
 def _count(output: str, runners: Sequence[TestRunner]) -> list[TestCounts]:
     counts: list[TestCounts] = []
-    spans: list[tuple[int, int]] = []
+    counted = bytearray(len(output))  # 1 for each character of a report that another runner has counted
     for runner in runners:
         matches = [
             match
             for text, pattern in _summary_patterns(runner)
             if text in output
             for match in pattern.finditer(output)
-            if not any(start < match.end() and match.start() < end for start, end in spans)
+            if counted.find(1, match.start(), match.end()) < 0
         ]
+        for match in matches:
+            counted[match.start() : match.end()] = bytes([1]) * (match.end() - match.start())
         if matches:
-            spans += (match.span() for match in matches)
             counts.append(_add_up(runner, matches))
     return counts
 

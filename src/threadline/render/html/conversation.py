@@ -52,6 +52,7 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.images import render_images
 from threadline.render.html.markdown import markdown_to_html
 from threadline.render.html.sections import Scene, Section, split_into_sections
+from threadline.render.html.state import PlaceLinks
 
 
 class MessageStats(Struct, frozen=True):
@@ -100,6 +101,7 @@ class ConversationRenderer:
         self._placement = AgentPlacement(session)
         self._missing_agents = agents_without_transcript(session)
         self._tasks = BackgroundTasks(session, notifications)
+        self._places = PlaceLinks(session, scene)
         self._failing = self._failing_calls() if scene.view.errors else frozenset()
         self.items = place_items(agent, scene.view, self._tasks.by_entry, self._failing)
         self.sections = split_into_sections(self.items)
@@ -292,7 +294,7 @@ class ConversationRenderer:
                 "div", el("span", act_sign("feedback"), class_="sign"), visible(call.feedback), class_="words feedback"
             )
         if (notification := self._tasks.end(call)) is not None:
-            address = self.scene.links.entry(anchor_of(notification.entry, self.agent.id))
+            address = self.scene.links.entry(self._places.anchor(notification.entry.place))
             yield el("p", el("a", "Result", href=address, class_="quiet"), class_="aside")
         if self.scene.view.agents is Detail.NONE:
             return

@@ -96,8 +96,8 @@ def _link_open(tokens: Sequence[Token], at: int) -> str:
 
 def _link_close(tokens: Sequence[Token], at: int) -> str:
     """The end of the last open link. Links do not nest."""
-    link_open = next((token for token in reversed(tokens[:at]) if token.type == "link_open"), None)
-    return "</a>" if link_open is not None and _is_safe_scheme(_token_attribute(link_open, "href")) else "</span>"
+    link_open = next(tokens[before] for before in range(at - 1, -1, -1) if tokens[before].type == "link_open")
+    return "</a>" if _is_safe_scheme(_token_attribute(link_open, "href")) else "</span>"
 
 
 def _lower_headings(tokens: Sequence[Token]) -> None:

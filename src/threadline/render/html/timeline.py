@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -105,21 +105,20 @@ class _TimeScale:
         self._gaps = [gap for gap in gaps if begin <= gap[0] and gap[1] <= end]
         self._starts = [start for start, _ in self._gaps]
         self._gap_width = min(_GAP, _MAX_GAP_SHARE * width / max(1, len(self._gaps)))
-        idle = sum((after - before for before, after in self._gaps), timedelta())
-        self._active = max((end - begin - idle).total_seconds(), 1.0)
+        # How much idle time there is before each gap, and after the last.
+        self._idle = list(accumulate((after - before for before, after in self._gaps), initial=timedelta()))
+        self._active = max((end - begin - self._idle[-1]).total_seconds(), 1.0)
         self._room = width - self._gap_width * len(self._gaps)
 
     def x(self, moment: datetime) -> float:
         """The x position of a moment."""
         number = bisect_right(self._starts, moment)
-        idle = sum((after - before for before, after in self._gaps[:number]), timedelta())
         position = 0.0
         if number and moment < self._gaps[number - 1][1]:  # within the last pause
             start, stop = self._gaps[number - 1]
-            idle -= stop - start
             position = self._gap_width * (moment - start) / (stop - start)
             moment, number = start, number - 1
-        active = (moment - self._begin - idle).total_seconds()
+        active = (moment - self._begin - self._idle[number]).total_seconds()
         return min(self.width, position + number * self._gap_width + self._room * max(0.0, active) / self._active)
 
 

@@ -68,11 +68,11 @@ function chooseTimeZone() {
   location.assign(`/time-zone?${new URLSearchParams({ back, ...carriedParameters() })}`);
 }
 
-/** Star the session of the clicked button, of the focused row, or of this page. */
+/** Star the session of the clicked button; for a key or the palette, that of the focused row or of this page. */
 function toggleStar(event) {
-  const scope = event.type === "click" ? event.target : document.activeElement?.closest("[data-item]");
-  const button =
-    event.type === "click" ? scope.closest("[data-session]") : (scope ?? document).querySelector("button[data-session]");
+  const clicked = event.type === "click" ? event.target.closest("button[data-session]") : null;
+  const scope = document.activeElement?.closest("[data-item]") ?? document;
+  const button = clicked ?? scope.querySelector("button[data-session]");
   if (button === null) return false;
   setStar(button, button.getAttribute("aria-pressed") !== "true");
   return true;

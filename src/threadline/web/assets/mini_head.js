@@ -32,8 +32,12 @@ export class MiniHead {
     this.#scheduleUpdate();
   }
 
-  /** The session has changed. */
-  refresh() {
+  /**
+   * Continue with the facts of a newer bar: the session has changed.
+   * @param {HTMLElement} bar
+   */
+  refresh(bar) {
+    this.bar.dataset.turns = bar.dataset.turns;
     this.costs = null;
     this.#scheduleUpdate();
   }

@@ -5,7 +5,7 @@ import { carriedParameters, fetchJson, isAborted } from "./fetch.js";
 const DEBOUNCE_MS = 80;
 const MAX_CHOICES = 50;
 
-/** @typedef {{title: string, detail?: string, address: string}} Choice */
+/** @typedef {{title: string, detail: string, address: string, action: string}} Choice */
 
 /** The dialog with its text field and list. */
 class Palette {
@@ -81,8 +81,7 @@ class Palette {
     this.abort = new AbortController();
     const query = new URLSearchParams({ q: this.input.value, ...openSession(), ...carriedParameters() });
     try {
-      const data = await fetchJson(`/palette.json?${query}`, this.abort.signal);
-      this.choices = (Array.isArray(data) ? data : (data.entries ?? [])).slice(0, MAX_CHOICES);
+      this.choices = (await fetchJson(`/palette.json?${query}`, this.abort.signal)).slice(0, MAX_CHOICES);
       this.selected = 0;
       this.#render();
     } catch (error) {

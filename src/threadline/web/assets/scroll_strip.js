@@ -48,9 +48,10 @@ export class ScrollStrip {
   }
 
   #drawMatches() {
-    const path = this.svg?.querySelector(".matches");
+    const path = this.svg?.querySelector(".matches") ?? null;
+    if (path === null) return;
     const width = this.#box().width * 0.4;
-    path?.setAttribute("d", this.matches.map((position) => `M0 ${position - 0.5}h${width}`).join(""));
+    path.setAttribute("d", this.matches.map((position) => `M0 ${position - 0.5}h${width}`).join(""));
   }
 
   /** Show what a band describes beside the pointer, at once; a `<title>` takes a second. */
@@ -95,7 +96,7 @@ export class ScrollStrip {
   }
 
   #box() {
-    const { y, width, height } = this.svg?.viewBox.baseVal ?? { y: 0, width: 0, height: 0 };
+    const { y, width, height } = this.svg.viewBox.baseVal;
     return height > 0 ? { y, width, height } : { y: 0, width, height: this.svg.getBoundingClientRect().height };
   }
 

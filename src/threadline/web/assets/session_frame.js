@@ -74,7 +74,8 @@ export class SessionFrame {
       if (side !== null && this.turnList !== null && !isBusy(this.turnList.side)) this.turnList.replace(side);
       const strip = frame.querySelector(".usage-strip");
       if (strip !== null) this.scrollStrip?.replace(strip);
-      this.miniHead?.refresh();
+      const bar = frame.querySelector(".mini-head");
+      if (bar !== null) this.miniHead?.refresh(bar);
     });
   }
 }

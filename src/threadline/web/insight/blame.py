@@ -34,7 +34,7 @@ def _fields(_request: PageRequest) -> Iterator[FormField]:
     yield FormField("path", "File", "a path or its end", kind="search", is_wide=True)
 
 
-@form_on_error("Who wrote it", _fields, "limit")
+@form_on_error("Who wrote it", "blame", _fields, "limit")
 def blame_page(request: PageRequest) -> Page:
     """The text of a file that sessions have written, with who wrote each line."""
     path = request.text("path")

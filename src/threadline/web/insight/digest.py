@@ -31,7 +31,7 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
     yield from period_fields(request)
 
 
-@form_on_error("Digest", _fields, "unit")
+@form_on_error("Digest", "insight", _fields, "unit")
 @prepare_first
 def digest_page(request: PageRequest) -> Page:
     """What was done in a period, and what it cost."""
@@ -121,7 +121,7 @@ def newest_usage(request: PageRequest) -> datetime | None:
 def _unit_chips(request: PageRequest, period: DigestPeriod) -> Markup:
     chips = [
         choice_chip(
-            request.url_with(unit=str(unit), when=_name_at(unit, period, request), since=None, until=None),
+            _period_url(request, unit, _name_at(unit, period, request)),
             str(unit),
             is_chosen=unit is period.unit,
         )
@@ -142,11 +142,10 @@ def _step_links(request: PageRequest, period: DigestPeriod) -> Markup | None:
         return None
     zone = request.zone()
     before = period.previous(zone)
-    chips = [choice_chip(request.url_with(unit=str(period.unit), when=before.name), before.name, is_chosen=False)]
-    chips.append(choice_chip(request.url_with(unit=str(period.unit), when=period.name), period.name, is_chosen=True))
-    after = _following(period, request)
-    if after is not None:
-        chips.append(choice_chip(request.url_with(unit=str(period.unit), when=after.name), after.name, is_chosen=False))
+    names = [before.name, period.name, *([after.name] if (after := _following(period, request)) is not None else [])]
+    chips = [
+        choice_chip(_period_url(request, period.unit, name), name, is_chosen=name == period.name) for name in names
+    ]
     return el("p", chips, class_="chips")
 
 
@@ -158,4 +157,10 @@ def _following(period: DigestPeriod, request: PageRequest) -> DigestPeriod | Non
 
 
 def _day_url(request: PageRequest, day: str) -> str | None:
-    return request.url_with(unit="day", when=day, since=None, until=None) if day[:1].isdecimal() else None
+    return _period_url(request, PeriodUnit.DAY, day) if day[:1].isdecimal() else None
+
+
+def _period_url(request: PageRequest, unit: PeriodUnit, name: str) -> str:
+    """The page of another period, without the parameters that name this one."""
+    names = ("since", "until", *map(str, _UNITS))
+    return request.url_with(unit=str(unit), when=name, **dict.fromkeys(names))

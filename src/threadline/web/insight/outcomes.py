@@ -62,7 +62,7 @@ class OutcomeAnswer(Struct, frozen=True):
     titles: Mapping[str, str]
 
 
-@form_on_error("Outcomes", period_fields, "by", "kind", "limit")
+@form_on_error("Outcomes", "insight", period_fields, "by", "kind", "limit")
 def outcomes_page(request: PageRequest) -> Page:
     """What all sessions produced in a period, by session, project, day or model; and each outcome."""
     by = request.choice("by", KEYS, "session")

@@ -129,7 +129,7 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
     yield FormField("session", "Session", "start of its id")
 
 
-@form_on_error("Tools", _fields, "by", "sort")
+@form_on_error("Tools", "insight", _fields, "by", "sort")
 @prepare_first
 def tools_page(request: PageRequest) -> Page:
     """Calls, failures, durations and costs by tool, server, program, model, version, time or project."""

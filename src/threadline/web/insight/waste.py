@@ -238,7 +238,7 @@ class WasteAnswer(Struct, frozen=True):
     titles: Mapping[str, str]
 
 
-@form_on_error("Avoidable costs", _waste_fields, "only")
+@form_on_error("Avoidable costs", "insight", _waste_fields, "only")
 @prepare_first
 def waste_page(request: PageRequest) -> Page:
     """Avoidable costs in all sessions."""

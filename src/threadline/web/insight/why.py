@@ -61,7 +61,7 @@ class CauseAnswer(Struct, frozen=True):
     addresses: Mapping[Place, str | None]
 
 
-@form_on_error("Why it cost this much", period_fields, "by")
+@form_on_error("Why it cost this much", "insight", period_fields, "by")
 @prepare_first
 def why_page(request: PageRequest) -> Page:
     """What caused the costs of all sessions."""

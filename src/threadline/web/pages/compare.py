@@ -128,7 +128,7 @@ def _read_session(request: PageRequest, name: str) -> ComparedSession:
     cached = request.session_cache.get(name, request.archive)
     session_id = str(cached.session.id)
     brief = next((brief for brief in all_sessions(request) if brief.path == str(cached.path)), None)
-    row = session_rows(request, [brief])[0] if brief is not None else _bare_row(cached)
+    row = session_rows(request, [brief])[0] if brief is not None else _bare_row(request, cached)
     tools = Counter(call.tool for call in request.archive.calls(session=session_id, limit=None))
     files = [file.path for file in request.archive.files(session=session_id, limit=None) if file.writes]
     prompts = tuple(
@@ -140,23 +140,24 @@ def _read_session(request: PageRequest, name: str) -> ComparedSession:
     return ComparedSession(row, dict(tools.most_common()), tuple(sorted(files)), prompts, windows)
 
 
-def _bare_row(cached: CachedSession) -> SessionRow:
-    """The row of a session that lists do not show."""
-    session = cached.session
+def _bare_row(request: PageRequest, cached: CachedSession) -> SessionRow:
+    """The row of a session that lists do not show, such as an agent's transcript without its session."""
+    session, facts = cached.session, cached.facts
+    total = cached.spending(request.archive).total
     return SessionRow(
         id=str(session.id),
         title=session.title.text,
-        address=urls.session_url(str(session.id)),
-        project=cached.facts.project or "",
-        first=session.started,
-        last=session.started,
-        model=None,
-        turns=len(session.turns),
-        calls=0,
+        address=urls.session_url(cached.id),
+        project=facts.project or "",
+        first=facts.started,
+        last=facts.ended,
+        model=facts.models[-1] if facts.models else None,
+        turns=sum(turn.act is not None for turn in session.turns),
+        calls=facts.calls,
         agents=len(session.agents),
-        amount=None,
-        unpriced=0,
-        tokens=0,
+        amount=total.amount,
+        unpriced=total.unpriced,
+        tokens=total.tokens,
     )
 
 

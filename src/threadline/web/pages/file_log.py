@@ -33,7 +33,7 @@ _MAX_LINES, _MAX_CHARACTERS = 400, 40_000
 _MAX_PROMPT = 400
 
 
-@form_on_error("File history", file_fields, "limit")
+@form_on_error("File history", "files", file_fields, "limit")
 def file_log_page(request: PageRequest) -> Page | PlainText:
     """The edits of a file that match the filters, newest first, as diffs; with `patch`, as a patch."""
     archive = request.archive

@@ -140,9 +140,12 @@ def _filter_chips(request: PageRequest, fields: Sequence[FormField]) -> Markup:
 
 
 def form_on_error(
-    title: str, fields: Callable[[PageRequest], Iterable[FormField]], *preserve: str
+    title: str, kind: str, fields: Callable[[PageRequest], Iterable[FormField]], *preserve: str
 ) -> Callable[[PageFunction], PageFunction]:
-    """Decorate a page to show its form and the error if it rejects a value; `preserve` is as in `filter_form`."""
+    """Decorate a page to show its form and the error if it rejects a value.
+
+    `title` and `kind` are those of the page; `preserve` is as in `filter_form`.
+    """
 
     def decorate(page: PageFunction) -> PageFunction:
         @wraps(page)
@@ -150,26 +153,29 @@ def form_on_error(
             try:
                 return page(request)
             except BadQuery as error:
-                return _error_page(request, error, title, fields(request), preserve)
+                form = filter_form(request, list(fields(request)), preserve=_accepted(preserve, error))
+                return _error_page(request, error, title, kind, form)
 
         return page_or_form
 
     return decorate
 
 
-def _error_page(
-    request: PageRequest, error: BadQuery, title: str, fields: Iterable[FormField], preserve: Iterable[str]
-) -> Page:
-    # A rejected value that has no field would be rejected again whenever the form is sent.
+def _accepted(names: Iterable[str], error: BadQuery) -> list[str]:
+    """The parameters that the error does not name. A rejected one would be rejected again with every change."""
+    return [name for name in names if f"{name}=" not in str(error)]
+
+
+def _error_page(request: PageRequest, error: BadQuery, title: str, kind: str, form: Markup) -> Page:
     main = join(
         (
             el("div", el("h1", title), class_="head"),
             el("p", visible(str(error)), class_="refused", role="alert"),
-            filter_form(request, list(fields), preserve=[name for name in preserve if f"{name}=" not in str(error)]),
+            form,
             el("p", el("a", "Remove all filters", href=request.path), class_="note"),
         )
     )
-    return Page(title, title.lower(), main, {"error": str(error)}, status=HTTPStatus.BAD_REQUEST)
+    return Page(title, kind, main, {"error": str(error)}, status=HTTPStatus.BAD_REQUEST)
 
 
 class PageRange(Struct, frozen=True):

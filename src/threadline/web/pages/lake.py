@@ -249,7 +249,7 @@ def _selected_people(request: PageRequest) -> tuple[str, ...] | None:
     return tuple(name for name in people if person is None or name == person)
 
 
-@form_on_error("Usage", _usage_fields, "by", "measure", "limit")
+@form_on_error("Usage", "usage", _usage_fields, "by", "measure", "limit")
 def lake_usage_page(request: PageRequest) -> Page:
     """Tokens and cost over time, and by any key."""
     state, zone = _state(request), request.zone()
@@ -317,7 +317,7 @@ def _last_parts(path: str) -> str:
     return shorten("/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:]), 40)
 
 
-@form_on_error("Sessions", _session_fields, "sort", "limit")
+@form_on_error("Sessions", "sessions", _session_fields, "sort", "limit")
 def lake_sessions_page(request: PageRequest) -> Page:
     """All sessions of the lake that match the filters. A session that several machines have is listed once."""
     state, zone = _state(request), request.zone()
@@ -409,7 +409,7 @@ def _search_fields(request: PageRequest) -> Iterator[FormField]:
     yield FormField("until", "Until", "yesterday")
 
 
-@form_on_error("Search", _search_fields, "limit")
+@form_on_error("Search", "search", _search_fields, "limit")
 def lake_search_page(request: PageRequest) -> Page:
     """The texts that contain all words, newest first."""
     state, zone = _state(request), request.zone()

@@ -10,7 +10,7 @@ from threadline.errors import BadQuery
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Outcome
 from threadline.model.text import count, format_duration, format_percent
-from threadline.model.times import zone_name
+from threadline.model.times import in_zone, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
     EMPTY,
@@ -101,7 +101,7 @@ def _call_fields(request: PageRequest) -> list[FormField]:
     ]
 
 
-@form_on_error("Calls", _call_fields, "limit")
+@form_on_error("Calls", "calls", _call_fields, "limit", "sort")
 def calls_page(request: PageRequest) -> Page:
     """Tool calls that match the filters, newest first."""
     archive = request.archive
@@ -188,7 +188,9 @@ def _tool_strip(request: PageRequest, tools: Sequence[str]) -> Child:
     archive = request.archive
     if tools or not request.pool.insight.is_stored(archive):
         return EMPTY
-    filters = (request.text("project"), request.text("session"), request.text("since"), request.text("until"))
+    filters = tuple(request.text(name) for name in ("project", "session", "since", "until"))
+    zone = request.zone()
+    today = in_zone(request.now, zone).date()  # `7d` and `yesterday` are other times tomorrow, and in another zone
 
     def compute() -> list[ToolGroup]:
         since, until = request.time_range()
@@ -196,7 +198,7 @@ def _tool_strip(request: PageRequest, tools: Sequence[str]) -> Child:
             :_MAX_STRIP_TOOLS
         ]
 
-    groups = request.cached("tool strip", compute, *filters)
+    groups = request.cached("tool strip", compute, *filters, today, zone_name(zone))
     rows = [
         [
             el("a", shorten(group.key, 50), href=request.url_with(tool=group.key, after=None)),
@@ -242,7 +244,7 @@ def file_fields(request: PageRequest) -> list[FormField]:
     return [FormField("path", "File", "a path or its end", kind="search", is_wide=True), *common_fields(request)]
 
 
-@form_on_error("Files", file_fields, "limit")
+@form_on_error("Files", "files", file_fields, "limit")
 def files_page(request: PageRequest) -> Page:
     """Files that match the filters; for a single file, its history, too."""
     archive = request.archive
@@ -348,7 +350,7 @@ def _history_section(touches: list[FileTouch], titles: Mapping[str, str], zone: 
     number = f"last {_MAX_TOUCHES}" if len(touches) == _MAX_TOUCHES else f"{len(touches):,}"
     rows = [_touch_row(touch, titles, zone) for touch in touches]
     table = render_table("History", _TOUCH_COLUMNS, rows, kind="list", hidden_caption=True)
-    content = table if len(touches) <= _ROWS_PER_PAGE else folded_table(number, table)
+    content = table if len(touches) <= _ROWS_PER_PAGE else folded_table("View as table", table)
     return el("section", el("h2", f"History ({number})"), content, class_="block")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from threadline import lake as lakes
-from threadline.errors import BadQuery
+from threadline.errors import BadQuery, NotFound
 from threadline.model.text import format_time
 from threadline.render import shorten
 from threadline.render.html import el, join
@@ -123,9 +123,12 @@ def _palette_actions(session: str | None, words: list[str]) -> Iterator[PaletteI
 
 
 def _palette_turns(request: PageRequest, session: str, words: list[str]) -> Iterator[PaletteItem]:
-    """The turns of the open session whose prompts contain the words."""
-    name = session if request.pool.lake is None else request.pool.lake.fetch(session)
-    cached = request.session_cache.get(name, request.archive)
+    """The turns of the open session whose prompts contain the words; none if it was deleted since."""
+    try:
+        name = session if request.pool.lake is None else request.pool.lake.fetch(session)
+        cached = request.session_cache.get(name, request.archive)
+    except NotFound:
+        return
     acts = [(turn.number, turn.act) for turn in cached.session.turns if turn.act is not None]
     matches = ((number, act) for number, act in acts if all(word in act.text.casefold() for word in words))
     for number, act in islice(matches, _MAX_TURNS):

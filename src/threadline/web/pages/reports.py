@@ -74,7 +74,7 @@ def _error_fields(request: PageRequest) -> Iterator[FormField]:
     yield from common_fields(request)
 
 
-@form_on_error("Errors", _error_fields, "limit")
+@form_on_error("Errors", "calls", _error_fields, "limit")
 def errors_page(request: PageRequest) -> Page:
     """Failed calls and API requests, newest first."""
     zone = request.zone()
@@ -193,7 +193,7 @@ def _history_fields(request: PageRequest) -> Iterator[FormField]:
     yield from (field for field in common_fields(request) if field.name != "session")
 
 
-@form_on_error("Prompt history", _history_fields, "limit")
+@form_on_error("Prompt history", "calls", _history_fields, "limit")
 def history_page(request: PageRequest) -> Page:
     """What was typed in all projects, newest first, also in deleted sessions."""
     zone = request.zone()

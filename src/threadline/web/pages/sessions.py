@@ -99,7 +99,7 @@ def _model_facets(request: PageRequest) -> list[tuple[str, str]]:
     ]
 
 
-@form_on_error("Sessions", _fields, "sort", "limit")
+@form_on_error("Sessions", "sessions", _fields, "sort", "limit")
 def sessions_page(request: PageRequest) -> Page:
     """All sessions that match the filters."""
     zone = request.zone()
@@ -107,9 +107,8 @@ def sessions_page(request: PageRequest) -> Page:
     sort = request.choice("sort", _SORTS, "time", {"cost": "amount"})
     rows, total = _page_rows(request, shown, sort)
     more = len(rows) > shown.limit
-    rows = rows[: shown.limit]
-    if not more:
-        rows += _unlisted_rows(request)
+    listed = rows[: shown.limit]
+    rows = listed if more else [*listed, *_unlisted_rows(request)]
     main = join(
         (
             el("div", el("h1", count(total, "session")), time_zone_note(zone), class_="head"),
@@ -117,7 +116,7 @@ def sessions_page(request: PageRequest) -> Page:
             sortable_table(request, rows, sort, row_facts)
             if rows
             else el("p", _explain_nothing(request), class_="nothing"),
-            pager(request, shown, len(rows), total, more=more),
+            pager(request, shown, len(listed), total, more=more),
             save_search_form(request, _describe_filters(request)) if request.query else None,
         )
     )

@@ -128,7 +128,7 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
     yield FormField("session", "Session", "start of its id")
 
 
-@form_on_error("Usage", _fields, "by", "measure", "limit", "exact_tools")
+@form_on_error("Usage", "usage", _fields, "by", "measure", "limit", "exact_tools")
 def usage_page(request: PageRequest) -> Page:
     """Tokens and cost over time, and by any key."""
     zone = request.zone()

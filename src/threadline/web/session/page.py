@@ -55,6 +55,7 @@ FILLED_SECTIONS = 3
 _MAX_QUICK_BYTES, _MAX_QUICK_FILES = 4 * 1024 * 1024, 60
 """Up to this size and this many neighbours, related sessions are looked up for every page: about a millisecond each."""
 _PREVIEW_BYTES, _PREVIEW_ENTRIES = 1024 * 1024, 1000
+_FILTERS = frozenset({"errors", "focus", "kind", "tool"})
 _UNFOCUSED: dict[str, Any] = {"thinking": Detail.FOLD, "calls": Detail.FOLD}
 _PREVIEW_PARAMETERS = frozenset({"find", "mark", "tz", "raw", "state", "context", "open"})
 
@@ -196,23 +197,29 @@ def _filter_counts(opened: OpenedSession, archive: Archive, zone: tzinfo) -> str
     """How many entries the filters show: `2 of 25 errors, 2 of 210 prompts and replies`; empty without a filter."""
     session, view = opened.session, opened.view
     unfiltered = replace(view.view, kinds=(), tools=(), errors=False, **(_UNFOCUSED if view.focus else {}))
-    filters: dict[str, View] = {}
+    filters: dict[str, tuple[View, str]] = {}
     if view.view.errors:
-        filters["errors"] = replace(unfiltered, errors=True)
+        filters["errors"] = replace(unfiltered, errors=True), "errors"
     if view.focus:
-        filters["prompts and replies"] = replace(view.view, tools=(), errors=False)
+        filters["prompts and replies"] = replace(view.view, tools=(), errors=False), "focus"
     elif view.view.kinds:
-        filters[f"entries of kind {' or '.join(view.view.kinds)}"] = replace(unfiltered, kinds=view.view.kinds)
+        filters[f"entries of kind {' or '.join(view.view.kinds)}"] = replace(unfiltered, kinds=view.view.kinds), "kind"
     if view.view.tools:
-        filters[f"calls of {shorten(' or '.join(view.view.tools), 60)}"] = replace(unfiltered, tools=view.view.tools)
+        tools = shorten(" or ".join(view.view.tools), 60)
+        filters[f"calls of {tools}"] = replace(unfiltered, tools=view.view.tools), "tool"
     if len(filters) == 1:
-        filters = {"entries": unfiltered}
+        filters = {"entries": (unfiltered, "")}
     shown = len(opened.drawing.renderer.items)
     totals = {
-        name: len(session.drawing(view.agent, each, view.links, archive, zone).renderer.items)
-        for name, each in filters.items()
+        name: len(session.drawing(view.agent, each, _without_filters(view.links, kept), archive, zone).renderer.items)
+        for name, (each, kept) in filters.items()
     }
     return ", ".join(f"{shown:,} of {total:,} {name}" for name, total in totals.items())
+
+
+def _without_filters(links: SessionLinks, kept: str) -> SessionLinks:
+    """The links of the same view without its filters, or with only one of them."""
+    return replace(links, query=tuple(pair for pair in links.query if pair[0] not in _FILTERS - {kept}))
 
 
 def _main_attributes(opened: OpenedSession, part: int) -> dict[str, Value]:
