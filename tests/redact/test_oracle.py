@@ -15,7 +15,7 @@ from tests.redact.credentials import password, private_key, seeded, service_valu
 from tests.redact.test_context import PASSWORDS
 from tests.redact.test_formats import ASSIGNED, CONTEXTS
 
-from threadline.redact import PERSONAL_KINDS, Redactor, find_in_value
+from threadline.redact import PERSONAL_KINDS, RecordScanner, Redactor
 from threadline.redact.rules.formats import FORMATS, SERVICES
 
 HOME = Path(__file__).parents[3] / "shared/corpus/home"
@@ -78,10 +78,11 @@ def test_the_real_home_has_few_findings() -> None:
     # Every eighth line, or all of them in a long run.
     step = 1 if is_long_run() else 8
     for path in sorted(HOME.rglob("*.jsonl")):
+        records = RecordScanner()
         for line in path.read_bytes().splitlines()[::step]:
             size += len(line)
             try:
-                counts.update(kind for _path, kind, _text in find_in_value(json.loads(line), personal=True))
+                counts.update(match.span.kind for match in records.find(json.loads(line)))
             except ValueError:
                 continue
     print(dict(counts.most_common()), f"in {size / 1e6:.0f} MB")  # noqa: T201 - figures for a person to judge

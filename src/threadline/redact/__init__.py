@@ -1,8 +1,7 @@
 """Find and replace secrets, personal data and home directories in text.
 
 `find_spans` returns what the rules find in a text, as `Span`s with a kind; `KINDS` describes every kind.
-`find_spans_in_bytes` does the same for the bytes of a file, and `find_in_value` for every text of a JSON value. Spans
-may overlap; `merge_overlapping` joins them.
+`find_spans_in_bytes` does the same for the bytes of a file. Spans may overlap; `merge_overlapping` joins them.
 
 `Redactor` replaces what is found in all texts of one export, and always replaces equal values by the same placeholder.
 Let it `learn` every text first, so that a secret found in one place is replaced everywhere. `Settings` adds the user's
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from threadline.redact.scanner import (
         KINDS,
         PERSONAL_KINDS,
-        find_in_value,
         find_spans,
         find_spans_in_bytes,
         merge_overlapping,
@@ -68,7 +66,6 @@ __getattr__ = lazy_exports(
         "scanner": [
             "KINDS",
             "PERSONAL_KINDS",
-            "find_in_value",
             "find_spans",
             "find_spans_in_bytes",
             "merge_overlapping",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from threadline.redact.decoding import decode_run, foreign_characters
 from threadline.redact.rules import prefilter
@@ -18,19 +17,9 @@ from threadline.redact.rules.arguments import (
     find_command_passwords,
     find_paired_secrets,
 )
-from threadline.redact.rules.assignments import (
-    ENV_WORDS,
-    LONG_OPTION,
-    find_assigned_values,
-    find_named_values,
-    is_credible,
-)
+from threadline.redact.rules.assignments import ENV_WORDS, LONG_OPTION, find_assigned_values, find_named_values
 from threadline.redact.rules.formats import FORMATS, SERVICES, Span
-from threadline.redact.rules.heuristics import (
-    is_secret_name,
-    kind_of,
-    translate_names,
-)
+from threadline.redact.rules.heuristics import translate_names
 from threadline.redact.rules.multiline import (
     BrokenTokenFinder,
     broken_anchor_gate,
@@ -144,38 +133,6 @@ def merge_overlapping(spans: list[Span]) -> list[tuple[int, int, Span]]:
         else:
             merged.append((span.start, span.end, span))
     return merged
-
-
-_PLAIN_KEY = compile_lazily(r"[A-Za-z_$][\w$-]*\Z")
-
-
-def find_in_value(value: Any, *, personal: bool = False) -> Iterator[tuple[str, str, str]]:
-    """Find everything in a JSON value, as (JSON path of the text, kind, secret).
-
-    The secret itself is only for counting. Never output it.
-    """
-    for path, key, text in texts_with_paths(value):
-        if key and is_secret_name(key) and is_credible(key, text, quoted=True):
-            yield path, kind_of(key, text), text
-            continue
-        for _start, _end, span in merge_overlapping(find_spans(text, personal=personal)):
-            yield path, span.kind, text[span.start : span.end]
-
-
-def texts_with_paths(value: Any) -> Iterator[tuple[str, str, str]]:
-    """All texts of a JSON value, as (JSON path, nearest key, text)."""
-    pending: list[tuple[str, str, Any]] = [("$", "", value)]
-    while pending:
-        path, key, node = pending.pop()
-        if isinstance(node, str):
-            yield path, key, node
-        elif isinstance(node, dict):
-            for name, inner in reversed(node.items()):
-                pending.append((path + (f".{name}" if _PLAIN_KEY.match(name) else f"[{name!r}]"), name, inner))
-            # A key is also a text and may be a path or an e-mail address.
-            pending += [(path, "", name) for name in node if len(name) > 16]  # noqa: PLR2004 - shorter ones are names
-        elif isinstance(node, list):
-            pending += [(f"{path}[{index}]", key, node[index]) for index in range(len(node) - 1, -1, -1)]
 
 
 CONTEXT_KINDS = {
