@@ -68,6 +68,7 @@ ENCODED = {
     "quoted-printable": "=73",
     "base64": "cGFzc3dvcmQ9aHVudGVyMjIy ",
     "lines of base64": "cGFzc3dvcmQ9aHVudGVyMjJkc2ZkZmRzZmRzZmRzZmRzZmRz\n",
+    "lines of base32 that spell nothing": "E" * 64 + "\n",
     "pairs of hex": "73:6b:",
     "codes": "115, 107, 45, 110, 111, 112, 999 ",
     "codes that end at once": "72, 900, ",

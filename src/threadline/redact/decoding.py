@@ -244,6 +244,9 @@ _NEXT_LINE = compile_lazily(
 )
 _PIECE = compile_lazily(rf"({_BASE64_PIECE})(?=[ \t]*(?:[\"'`,;\\]|\r?\n|\Z))")
 _MIN_WRAP = 40
+_FIRST_CHECK = 512
+_GROUP = 8
+"""How many digits spell whole bytes, in every encoding."""
 _SIGNS = frozenset("+-_/")
 _TO_STANDARD = str.maketrans("-_", "+/")
 _CONTROL = bytes([*range(9), 11, 12, *range(14, 32), 127])
@@ -289,12 +292,17 @@ def _decode_run(text: str, start: int, end: int) -> Part | None:
 
 
 def _decode_wrapped(text: str, start: int, end: int, decode: Callable[[str], str | None]) -> Part | None:
-    """Decode a run and the lines that continue it."""
+    """Decode a run and the lines that continue it, as far as they spell text.
+
+    Each time the run has doubled, it is decoded so far. Without that, every line of many that spell nothing would be
+    decoded together with all of the following ones.
+    """
     sign = text[start - 1 : start]
     end += len(text[end : end + 8]) - len(text[end : end + 8].lstrip("="))
-    first_end = end
     pieces = [text[start:end]]
-    length = len(pieces[0])
+    length = size = len(pieces[0])
+    known: tuple[str | None, int] | None = None
+    check_at = _FIRST_CHECK
     while length >= _MIN_WRAP and not pieces[-1].endswith("=") and len(pieces) < _MAX_DECODED // _MIN_WRAP:
         margin = _NEXT_LINE.match(text, end)
         if margin is None:
@@ -303,15 +311,22 @@ def _decode_wrapped(text: str, start: int, end: int, decode: Callable[[str], str
         piece = _PIECE.match(text, at)
         if piece is None or (len(pieces) > 1 and len(piece[1]) > length) or not _continues(pieces, piece[1], length):
             break
+        if known is None:
+            known = _try(decode, pieces[0]), end
         pieces.append(piece[1])
         end = piece.end()
+        size += len(piece[1])
+        if size >= check_at:
+            decoded = _try(decode, "".join(pieces)[: size // _GROUP * _GROUP])
+            if decoded is None:
+                break
+            known, check_at = (decoded, end), 2 * size
         if len(piece[1]) < length:
             break
         length = len(piece[1])
     decoded = _try(decode, "".join(pieces))
-    if decoded is None and len(pieces) > 1:
-        # The next line is not part of it.
-        decoded, end = _try(decode, pieces[0]), first_end
+    if decoded is None and known is not None:
+        decoded, end = known  # the next line is not part of it
     return None if decoded is None else Part(start, end, decoded)
 
 
