@@ -15,6 +15,7 @@ from tools import demo
 PICTURES = "50000000-0000-4000-8000-000000000002"
 GROWING = "50000000-0000-4000-8000-000000000003"
 SHORT = "50000000-0000-4000-8000-000000000004"
+WIDE = "50000000-0000-4000-8000-000000000006"
 _FOLDER = "projects/-work-app"
 
 
@@ -30,6 +31,7 @@ def make_without_long_session(home: Path, megabytes: float = 2) -> None:
     write(home / _FOLDER / f"{PICTURES}.jsonl", *_with_pictures())
     write(home / _FOLDER / f"{GROWING}.jsonl", *_growing())
     write(home / _FOLDER / f"{SHORT}.jsonl", *_short())
+    write(home / _FOLDER / f"{WIDE}.jsonl", *_wide())
     reviewed_session.make(home / _FOLDER)
 
 
@@ -94,4 +96,22 @@ def _short() -> list[Row | bytes]:
         prompt("Thank you"),
         reply("You are welcome."),
         pen=Pen(SHORT),
+    )
+
+
+def _wide() -> list[Row | bytes]:
+    """Blocks that are wider and higher than the window, with words to find at their start, middle and end."""
+    line = "a line that is much wider than the window of any phone, and than the column of a desktop; "
+    lines = [f"{number} {line}" for number in range(1, 27)]
+    lines[20] += "needle two"
+    lines[24] = f"needle three {line}"
+    text = "\n".join(lines)
+    return transcript(
+        meta("custom-title", customTitle="Wide blocks"),
+        prompt("Print it."),
+        call("Bash", "cat wide.txt", result=text, details={"stdout": text, "stderr": ""}),
+        *(reply(f"Paragraph {number}.\n\n" + "Some words. " * 60) for number in range(80)),
+        prompt(f"{'Something longer. ' * 12} needle one"),
+        reply("Found."),
+        pen=Pen(WIDE),
     )

@@ -137,6 +137,16 @@ def test_the_palette_stars_the_session(visit: Visitor) -> None:
         expect(star).to_have_attribute("aria-pressed", is_starred)
 
 
+def test_the_palette_names_what_it_leads_to(visit: Visitor) -> None:
+    """Beside a prompt of several lines, the number of its turn is not cut off."""
+    page = visit(LONGEST)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("the")
+    details = page.locator("[role=option] .detail").filter(has_text=re.compile(r"^turn \d+$"))
+    expect(details.first).to_be_visible()
+    assert details.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
+
+
 def test_markdown_is_copied_redacted(visit: Visitor) -> None:
     """D11: the button says that it copies, and what it copies has no home directory of a person."""
     page = visit(SHORT)

@@ -5,11 +5,20 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Page, Route, expect
+from tests.browser import homes
 from tests.browser.paths import GROWING, LONGEST
 from tests.browser.visitor import Visitor
 
 HIGHLIGHTED_TEXT = "name => [...(CSS.highlights.get(name) ?? [])].map(range => range.toString())"
+
+# Whether both ends of the current match are on the screen, and not behind something else.
+_IS_ON_TOP = """() => [...(CSS.highlights.get('current-match') ?? [])].some(range => {
+  const {left, right, top, bottom} = range.getBoundingClientRect();
+  const item = document.querySelector('article.current');
+  return [left + 1, right - 1].every(x => item.contains(document.elementFromPoint(x, (top + bottom) / 2)));
+})"""
 
 
 def find(page: Page, words: str) -> None:
@@ -109,3 +118,17 @@ def test_find_works_without_a_map(visit: Visitor) -> None:
     assert page.locator("nav.usage-strip svg").count() == 0
     find(page, "answer 3")
     expect(page.locator("form.find output")).to_have_text("1 of 11")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_match_far_inside_a_block_is_on_the_screen(visit: Visitor, width: int) -> None:
+    """A match that is below the window, cut off at the side of its block, or behind a bar is scrolled to."""
+    page = visit(f"/session/{homes.WIDE}", width=width, height=844)
+    for words in ("needle one", "needle two", "needle three"):
+        page.keyboard.press("Control+f")
+        page.keyboard.type(words)
+        page.keyboard.press("Enter")
+        expect(page.locator("form.find output"), words).to_contain_text("1 of 1")
+        page.wait_for_function(_IS_ON_TOP)
+        page.wait_for_timeout(500)  # sections that are filled later
+        assert page.evaluate(_IS_ON_TOP), words

@@ -13,18 +13,30 @@ _WIDE = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
   [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > innerWidth + 1)
     .slice(0, 5).map(one => `${one.tagName}.${one.className}`)"""
 
+# Tables whose column headings differ in colour, weight or size: headings do not look like the cells below them.
+_UNLIKE_HEADINGS = """() => [...document.querySelectorAll('main table')].map(table => {
+  const looks = {};
+  for (const cell of table.querySelectorAll('thead th')) {
+    const {color, fontWeight, fontSize} = getComputedStyle(cell);
+    (looks[`${color} ${fontWeight} ${fontSize}`] ??= []).push(cell.textContent);
+  }
+  return looks;
+}).filter(looks => Object.keys(looks).length > 1)"""
+
 
 @pytest.mark.parametrize("path", ALL.values(), ids=ALL.keys())
 def test_every_page_opens_without_errors_and_fits_a_phone(visit: Visitor, path: str) -> None:
     """No error in the console, no dialog, no request to other hosts. There is a title, one heading, and text.
 
-    At the width of a phone nothing is too wide: wide content scrolls inside its container.
+    All column headings of a table look alike. At the width of a phone nothing is too wide: wide content scrolls inside
+    its container.
     """
     page = visit(fill_ids(path, visit.server.home))
     wait_for_frame(page)
     assert page.title()
     assert page.locator("h1").count() == 1
     assert len(page.locator("main").inner_text()) > 20
+    assert page.evaluate(_UNLIKE_HEADINGS) == []
     assert page.evaluate("[...document.scripts].every(one => !one.text || one.type === 'application/json')")
     page.set_viewport_size({"width": 390, "height": 844})
     wait_for_frame(page)

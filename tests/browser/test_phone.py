@@ -85,6 +85,21 @@ def test_the_menu_has_the_other_pages(visit: Visitor, javascript: bool) -> None:
     page.wait_for_url("**/files")
 
 
+@pytest.mark.parametrize(("path", "label"), [("/history", "Search"), ("/blocks", "Usage"), ("/access", "More")])
+def test_the_bar_marks_one_page(visit: Visitor, path: str, label: str) -> None:
+    """The menu is marked only on its own pages: one that belongs to another page marks that page."""
+    page = _open(visit, path)
+    colours = page.locator(".top nav > ul > li:not(.wide-only) > :is(a, details > summary), .top nav summary")
+    looks = dict(
+        zip(
+            colours.all_text_contents(),
+            colours.evaluate_all("all => all.map(one => getComputedStyle(one).color)"),
+            strict=True,
+        )
+    )
+    assert [name for name, colour in looks.items() if list(looks.values()).count(colour) == 1] == [label]
+
+
 @pytest.mark.parametrize(
     "path",
     [

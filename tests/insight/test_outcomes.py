@@ -15,7 +15,7 @@ from tests.transcripts import SESSION, Part, Pen, Row, call, meta, prompt, trans
 import threadline
 from threadline.errors import BadQuery, NotFound, Unreadable
 from threadline.index import CallFilter, Index
-from threadline.insight import Repository
+from threadline.insight import Repository, find_commits
 from threadline.model.ledger import NO_TIME
 
 COPY = "5e551011-0000-4000-8000-000000000009"
@@ -120,6 +120,9 @@ def test_replaced_commits(tmp_path: Path) -> None:
         ("fixup! One", True),
         ("", False),
     ]
+    with threadline.open(tmp_path) as archive:
+        found = [commit for _call, commit in find_commits(archive.session(SESSION))]
+    assert [(commit.label, commit.is_replaced) for commit in found] == [(row.label, row.is_replaced) for row in rows]
 
 
 def test_copies_count_once(tmp_path: Path) -> None:

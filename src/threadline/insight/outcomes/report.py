@@ -71,7 +71,7 @@ class OutcomeReport:
         surviving = _count_surviving(changes, count_lines)
         self.is_charged = is_charged
         self.changes = [(change, surviving[at]) for at, change in enumerate(changes) if is_in_period(change.timestamp)]
-        outcomes = [outcome for outcome in _resolve(facts.outcomes) if is_in_period(outcome.timestamp)]
+        outcomes = [outcome for outcome in resolve_outcomes(facts.outcomes) if is_in_period(outcome.timestamp)]
         self.outcomes = check_commits(outcomes)
 
     def rows(self) -> list[Outcome]:
@@ -218,7 +218,7 @@ def _count_surviving(
     return surviving
 
 
-def _resolve(outcomes: Iterable[Outcome]) -> list[Outcome]:
+def resolve_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Outcomes in order of time, each once; commits that were replaced are marked, numbers become addresses."""
     ordered = sorted(outcomes, key=lambda outcome: _sort_key(outcome.timestamp, outcome.place))
     addresses = {

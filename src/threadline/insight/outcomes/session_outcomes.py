@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from threadline.insight.outcomes.changed_lines import changed_lines
 from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome
 from threadline.insight.outcomes.git_output import find_commits as find_commits_in_output
-from threadline.insight.outcomes.report import LineChange, OutcomeFacts
+from threadline.insight.outcomes.report import LineChange, OutcomeFacts, resolve_outcomes
 from threadline.model.calls import Call
 from threadline.model.calls import Outcome as CallOutcome
 from threadline.model.entries import PrLinkEntry, UserEntry
@@ -17,6 +18,8 @@ from threadline.model.results import EditResult, MultiEditResult, NotebookEditRe
 from threadline.model.session import Session
 from threadline.shell_syntax import SHELL_TOOLS, parse_shell_call, strip_terminal_escapes
 from threadline.thread import exit_code, full_path
+
+_MAY_COMMIT = re.compile(r"commit|rebase|cherry-pick|revert|merge|git (?:pull|am|ci)\b")
 
 
 def session_outcomes(session: Session, project: str | None = None) -> OutcomeFacts:
@@ -53,10 +56,15 @@ def session_outcomes(session: Session, project: str | None = None) -> OutcomeFac
     return facts
 
 
-def find_commits(session: Session) -> Iterator[tuple[Call, OutcomeRow]]:
-    """Yield each commit of a session and the call that made it. Only calls that mention a commit are parsed."""
+def find_commits(session: Session) -> list[tuple[Call, Outcome]]:
+    """Each commit of a session and the call that made it, in order of time. Replaced ones are marked.
+
+    Only calls with a word of a command that commits are parsed.
+    """
+    calls: dict[str, Call] = {}
+    commits: list[Outcome] = []
     for call in session.calls:
-        if call.answer is None or call.tool not in SHELL_TOOLS or "commit" not in str(call.input):
+        if call.answer is None or call.tool not in SHELL_TOOLS or _MAY_COMMIT.search(str(call.input)) is None:
             continue
         if call.outcome not in (CallOutcome.OK, CallOutcome.ERROR):
             continue
@@ -64,7 +72,9 @@ def find_commits(session: Session) -> Iterator[tuple[Call, OutcomeRow]]:
         is_ok = call.outcome is CallOutcome.OK and not exit_code(call)
         commands, output = parse_shell_call(call.tool, call.input), strip_terminal_escapes(call.output)
         for row in find_commits_in_output(commands, output, raw, is_ok=is_ok):
-            yield call, row
+            calls[call.id] = call
+            commits.append(_outcome_of(row, call, session, None))
+    return [(calls[commit.call], commit) for commit in resolve_outcomes(commits) if commit.call is not None]
 
 
 def _outcome_rows(call: Call, raw: Any) -> list[OutcomeRow]:

@@ -140,12 +140,22 @@ export class Find extends EventTarget {
     if (ranges.length > 0 && ranges.every(isHidden)) {
       this.windowing.foldState.reveal(ranges[0].startContainer.parentElement);
     }
-    const first = findAllRanges(item, words)[0]?.getBoundingClientRect();
-    // In an item that is taller than the window, the match may be far below its top.
-    if (first !== undefined && first.bottom > innerHeight) {
-      scrollBy({ top: first.top - innerHeight / 3, behavior: "instant" });
-      this.windowing.scrollAnchor.remember();
+    const visible = findAllRanges(item, words).find((range) => !isHidden(range));
+    if (visible !== undefined) this.#scrollTo(visible, item);
+  }
+
+  /** Scroll to a match that is outside the window, cut off at the side of its block, or below the find box. */
+  #scrollTo(range, item) {
+    for (let box = range.startContainer.parentElement; box !== item; box = box.parentElement) {
+      const [match, shown] = [range.getBoundingClientRect(), box.getBoundingClientRect()];
+      if (match.left < shown.left || match.right > shown.right) {
+        box.scrollLeft += match.left - shown.left - shown.width / 3;
+      }
     }
+    const { left, top, width, height } = range.getBoundingClientRect();
+    if (item.contains(document.elementFromPoint(left + width / 2, top + height / 2))) return;
+    // Not only scrolled to, but pinned: sections that are filled above it do not move it away.
+    this.windowing.scrollAnchor.pin(item, item.getBoundingClientRect().top - top + innerHeight / 3);
   }
 
   async #search() {

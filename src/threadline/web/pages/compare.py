@@ -190,8 +190,11 @@ def _form(request: PageRequest, names: Sequence[str | None]) -> Markup:
 
 def _heads(sessions: Sequence[ComparedSession]) -> list[Column]:
     return [
-        Column(el("a", shorten(session.row.title, 60) or "(no title)", href=session.row.address), "number")
-        for session in sessions
+        Column(
+            el("a", f"{side.upper()}: {shorten(session.row.title, 60) or '(no title)'}", href=session.row.address),
+            "number",
+        )
+        for side, session in zip(_SIDES, sessions, strict=True)
     ]
 
 

@@ -74,16 +74,16 @@ def timeline_page(request: PageRequest) -> Fragment:
     timeline = build_timeline(session)
     title = "Timeline"
     name = shorten(session.session.title.text, 120) or "Back to the session"
-    commits = list(find_commits(session.session))
+    commits = Counter(call.turn for call, commit in find_commits(session.session) if not commit.is_replaced)
     heading = el(
         "header",
         el("p", el("a", name, href=session.links.page()), class_="up"),
         el("h1", title),
-        facts_row(_facts(session, timeline, len(commits))),
+        facts_row(_facts(session, timeline, commits.total())),
         class_="head",
     )
     main = _render_timeline(request, session, timeline) if timeline.turns else el("p", "No turns with a known time.")
-    below = _turn_table(request, session, timeline, Counter(call.turn for call, _commit in commits))
+    below = _turn_table(request, session, timeline, commits)
     return Fragment(title, "insight", main, timeline, heading=heading, below=below)
 
 
@@ -211,9 +211,10 @@ def _marks(session: CachedSession) -> Iterator[Mark]:
         if call.timestamp is not None:
             label = f"{shorten(call.tool, _MAX_LABEL)}: {call.outcome}"
             yield Mark("failure", label, call.timestamp, links.entry(anchor_of(call.entry, None)))
-    for call, commit in list(find_commits(session.session))[:_MAX_MARKS]:
+    for call, commit in find_commits(session.session)[:_MAX_MARKS]:
         if call.timestamp is not None:
-            label = f"Commit {commit.ref or ''}: {shorten(visible(commit.label), _MAX_LABEL)}"
+            note = " (replaced)" if commit.is_replaced else ""
+            label = f"Commit {commit.ref or ''}: {shorten(visible(commit.label), _MAX_LABEL)}{note}"
             yield Mark("commit", label, call.timestamp, links.entry(anchor_of(call.entry, call.agent)))
     for compaction in session.session.main.compactions:
         entry = compaction.boundary or compaction.summary
