@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners, changed_lines
     from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome
     from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
-    from threadline.insight.outcomes.report import OUTCOME_KEYS, LineChange, OutcomeFacts, OutcomeReport
-    from threadline.insight.outcomes.session_outcomes import find_commits, session_outcomes
+    from threadline.insight.outcomes.report import OUTCOME_KEYS, OutcomeReport
+    from threadline.insight.outcomes.session_outcomes import LineChange, OutcomeFacts, find_commits, session_outcomes
     from threadline.insight.outcomes.test_runners import count_tests
     from threadline.insight.outcomes.verification import RepositoryCheck
     from threadline.insight.records import (
@@ -120,8 +120,8 @@ __getattr__ = lazy_exports(
         "outcomes.changed_lines": ["ChangedLines", "LineOwners", "changed_lines"],
         "outcomes.extract": ["extract_outcomes", "link_row", "may_have_outcome"],
         "outcomes.pull_requests": ["COUNTED_ACTIONS"],
-        "outcomes.report": ["LineChange", "OUTCOME_KEYS", "OutcomeFacts", "OutcomeReport"],
-        "outcomes.session_outcomes": ["find_commits", "session_outcomes"],
+        "outcomes.report": ["OUTCOME_KEYS", "OutcomeReport"],
+        "outcomes.session_outcomes": ["LineChange", "OutcomeFacts", "find_commits", "session_outcomes"],
         "outcomes.test_runners": ["count_tests"],
         "outcomes.verification": ["RepositoryCheck"],
         "tool_stats": [

@@ -7,42 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from decimal import Decimal
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners
-from threadline.insight.outcomes.git_output import AUTOSQUASHED, FIXUP_PREFIXES
-from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS, request_number
+from threadline.insight.outcomes.changed_lines import LineOwners
+from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
+from threadline.insight.outcomes.session_outcomes import LineChange, OutcomeFacts, outcome_sort_key, resolve_outcomes
 from threadline.model.insight.outcomes import Outcome, OutcomeGroup, OutcomeKind
 from threadline.model.ledger import NO_TIME, NONE, sum_amounts
-from threadline.model.places import AgentId, CallId, Place, SessionId
+from threadline.model.places import SessionId
 from threadline.model.times import in_zone, is_within
 
 OUTCOME_KEYS = ("session", "project", "day", "model")
 """What outcomes can be added up by."""
-_MIN_ID = 7
-
-
-class LineChange(Struct, frozen=True):
-    """The lines that one edit of a file changed, and who made the edit."""
-
-    path: str
-    lines: ChangedLines
-    timestamp: datetime | None
-    session: SessionId | None
-    project: str | None
-    agent: AgentId | None
-    model: str | None
-    place: Place
-    call: CallId | None = None
-
-
-class OutcomeFacts(Struct):
-    """What was found in sessions: outcomes of calls, and edits of files. `messages` has the message of each call."""
-
-    outcomes: list[Outcome] = []
-    changes: list[LineChange] = []
-    messages: dict[CallId, str] = {}
 
 
 class OutcomeReport:
@@ -67,7 +41,7 @@ class OutcomeReport:
         def is_in_period(timestamp: datetime | None) -> bool:
             return (since is None and until is None) or is_within(timestamp, since, until)
 
-        changes = sorted(_once(facts.changes), key=lambda change: _sort_key(change.timestamp, change.place))
+        changes = sorted(_once(facts.changes), key=lambda change: outcome_sort_key(change.timestamp, change.place))
         surviving = _count_surviving(changes, count_lines)
         self.is_charged = is_charged
         self.changes = [(change, surviving[at]) for at, change in enumerate(changes) if is_in_period(change.timestamp)]
@@ -77,7 +51,7 @@ class OutcomeReport:
     def rows(self) -> list[Outcome]:
         """Every outcome, and each file that a session changed, oldest first."""
         rows = [*self.outcomes, *self._files()]
-        return sorted(rows, key=lambda outcome: _sort_key(outcome.timestamp, outcome.place))
+        return sorted(rows, key=lambda outcome: outcome_sort_key(outcome.timestamp, outcome.place))
 
     def _files(self) -> Iterable[Outcome]:
         groups: dict[tuple[SessionId | None, str], list[tuple[LineChange, int]]] = {}
@@ -195,10 +169,6 @@ def _key_function(by: str, zone: tzinfo) -> Callable[[Outcome | LineChange], str
     return lambda row: str(getattr(row, by) or NONE)
 
 
-def _sort_key(timestamp: datetime | None, place: Place) -> tuple[float, str, int]:
-    return timestamp.timestamp() if timestamp is not None else 0.0, place.transcript, place.line
-
-
 def _once(changes: Iterable[LineChange]) -> list[LineChange]:
     """Edits, each once: a copy of a session repeats its calls."""
     return list({(change.call or str(change.place), change.path): change for change in changes}.values())
@@ -216,74 +186,3 @@ def _count_surviving(
         # An edit changes one file, so that no other file has lines of it.
         dict.update(surviving, owners.count() if count_lines is None else count_lines(path, owners))
     return surviving
-
-
-def resolve_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Outcomes in order of time, each once; commits that were replaced are marked, numbers become addresses."""
-    ordered = sorted(outcomes, key=lambda outcome: _sort_key(outcome.timestamp, outcome.place))
-    addresses = {
-        (outcome.session, request_number(outcome.ref)): outcome.ref
-        for outcome in ordered
-        if outcome.kind is OutcomeKind.PULL_REQUEST and outcome.ref and "://" in outcome.ref
-    }
-    unique: dict[tuple[object, ...], Outcome] = {}
-    for outcome in ordered:
-        if outcome.kind is OutcomeKind.PULL_REQUEST and outcome.ref and outcome.ref.startswith("#"):
-            ref = addresses.get((outcome.session, request_number(outcome.ref)), outcome.ref)
-            outcome = replace(outcome, ref=ref)  # noqa: PLW2901 - the same outcome
-        unique.setdefault(_identity(outcome), outcome)
-    # Claude Code also links what a command created or changed.
-    known = {(outcome.session, outcome.ref) for outcome in unique.values() if outcome.call is not None}
-    kept = (
-        outcome
-        for outcome in unique.values()
-        if outcome.action != "linked" or outcome.call is not None or (outcome.session, outcome.ref) not in known
-    )
-    return _mark_replaced(list(kept))
-
-
-def _identity(outcome: Outcome) -> tuple[object, ...]:
-    match outcome.kind:
-        case OutcomeKind.COMMIT if outcome.ref:
-            return outcome.kind, outcome.project, outcome.ref[:_MIN_ID]
-        case OutcomeKind.PULL_REQUEST if outcome.action == "linked":
-            return outcome.kind, outcome.action, outcome.ref, outcome.session
-    return outcome.kind, outcome.call or str(outcome.place), outcome.label, outcome.ref, outcome.branch, outcome.action
-
-
-def _mark_replaced(outcomes: list[Outcome]) -> list[Outcome]:
-    """Mark commits that a later commit of the session replaced, and leave out what only says so.
-
-    An amended commit replaces the session's last one on the branch, a rebased one that with the same subject, and an
-    autosquash all fixups of the branch. The branch of a quiet commit is not known; it may be any.
-    """
-    replaced: set[int] = set()
-    current: dict[tuple[object, ...], list[tuple[int, str | None]]] = {}  # commits that are not replaced, and branches
-    by_subject: dict[tuple[object, ...], int] = {}
-    for at, outcome in enumerate(outcomes):
-        if outcome.kind is not OutcomeKind.COMMIT:
-            continue
-        where, branch = (outcome.session, outcome.project), outcome.branch
-        commits = current.setdefault(where, [])
-        candidates = [pair for pair in commits if branch is None or pair[1] in (branch, None)]
-        folded: list[tuple[int, str | None]] = []
-        if outcome.action == AUTOSQUASHED:
-            folded = [pair for pair in candidates if outcomes[pair[0]].label.startswith(FIXUP_PREFIXES)]
-        elif outcome.action == "amended":
-            folded = candidates[-1:]
-            branch = branch or next((old for _, old in folded), None)
-        elif outcome.action == "rebased" and (*where, outcome.label) in by_subject:
-            earlier = by_subject[*where, outcome.label]
-            replaced.add(earlier)
-            folded = [pair for pair in commits if pair[0] == earlier]
-        for pair in folded:
-            replaced.add(pair[0])
-            commits.remove(pair)
-        if outcome.action != AUTOSQUASHED:
-            commits.append((at, branch))
-            by_subject[*where, outcome.label] = at
-    return [
-        replace(outcome, is_replaced=True) if at in replaced else outcome
-        for at, outcome in enumerate(outcomes)
-        if outcome.action != AUTOSQUASHED
-    ]

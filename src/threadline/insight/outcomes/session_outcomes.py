@@ -1,25 +1,57 @@
-"""Find the outcomes of a session that was read into memory. The index finds the same."""
+"""Find the outcomes of a session that was read into memory, and tell which outcomes are the same or replaced.
+
+The index finds the same.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
-from threadline.insight.outcomes.changed_lines import changed_lines
+from msgspec import Struct
+from msgspec.structs import replace
+
+from threadline.insight.outcomes.changed_lines import ChangedLines, changed_lines
 from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome
+from threadline.insight.outcomes.git_output import AUTOSQUASHED, FIXUP_PREFIXES
 from threadline.insight.outcomes.git_output import find_commits as find_commits_in_output
-from threadline.insight.outcomes.report import LineChange, OutcomeFacts, resolve_outcomes
+from threadline.insight.outcomes.pull_requests import request_number
 from threadline.model.calls import Call
 from threadline.model.calls import Outcome as CallOutcome
 from threadline.model.entries import PrLinkEntry, UserEntry
 from threadline.model.insight.outcomes import Outcome, OutcomeKind, OutcomeRow
+from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, WriteResult
 from threadline.model.session import Session
 from threadline.shell_syntax import SHELL_TOOLS, parse_shell_call, strip_terminal_escapes
 from threadline.thread import exit_code, full_path
 
 _MAY_COMMIT = re.compile(r"commit|rebase|cherry-pick|revert|merge|git (?:pull|am|ci)\b")
+_MIN_ID = 7
+
+
+class LineChange(Struct, frozen=True):
+    """The lines that one edit of a file changed, and who made the edit."""
+
+    path: str
+    lines: ChangedLines
+    timestamp: datetime | None
+    session: SessionId | None
+    project: str | None
+    agent: AgentId | None
+    model: str | None
+    place: Place
+    call: CallId | None = None
+
+
+class OutcomeFacts(Struct):
+    """What was found in sessions: outcomes of calls, and edits of files. `messages` has the message of each call."""
+
+    outcomes: list[Outcome] = []
+    changes: list[LineChange] = []
+    messages: dict[CallId, str] = {}
 
 
 def session_outcomes(session: Session, project: str | None = None) -> OutcomeFacts:
@@ -141,3 +173,79 @@ def _links(session: Session, project: str | None) -> Iterator[Outcome]:
                 call=None,
                 exit_code=None,
             )
+
+
+def resolve_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Outcomes in order of time, each once; commits that were replaced are marked, numbers become addresses."""
+    ordered = sorted(outcomes, key=lambda outcome: outcome_sort_key(outcome.timestamp, outcome.place))
+    addresses = {
+        (outcome.session, request_number(outcome.ref)): outcome.ref
+        for outcome in ordered
+        if outcome.kind is OutcomeKind.PULL_REQUEST and outcome.ref and "://" in outcome.ref
+    }
+    unique: dict[tuple[object, ...], Outcome] = {}
+    for outcome in ordered:
+        if outcome.kind is OutcomeKind.PULL_REQUEST and outcome.ref and outcome.ref.startswith("#"):
+            ref = addresses.get((outcome.session, request_number(outcome.ref)), outcome.ref)
+            outcome = replace(outcome, ref=ref)  # noqa: PLW2901 - the same outcome
+        unique.setdefault(_identity(outcome), outcome)
+    # Claude Code also links what a command created or changed.
+    known = {(outcome.session, outcome.ref) for outcome in unique.values() if outcome.call is not None}
+    kept = (
+        outcome
+        for outcome in unique.values()
+        if outcome.action != "linked" or outcome.call is not None or (outcome.session, outcome.ref) not in known
+    )
+    return _mark_replaced(list(kept))
+
+
+def _identity(outcome: Outcome) -> tuple[object, ...]:
+    match outcome.kind:
+        case OutcomeKind.COMMIT if outcome.ref:
+            return outcome.kind, outcome.project, outcome.ref[:_MIN_ID]
+        case OutcomeKind.PULL_REQUEST if outcome.action == "linked":
+            return outcome.kind, outcome.action, outcome.ref, outcome.session
+    return outcome.kind, outcome.call or str(outcome.place), outcome.label, outcome.ref, outcome.branch, outcome.action
+
+
+def _mark_replaced(outcomes: list[Outcome]) -> list[Outcome]:
+    """Mark commits that a later commit of the session replaced, and leave out what only says so.
+
+    An amended commit replaces the session's last one on the branch, a rebased one that with the same subject, and an
+    autosquash all fixups of the branch. The branch of a quiet commit is not known; it may be any.
+    """
+    replaced: set[int] = set()
+    current: dict[tuple[object, ...], list[tuple[int, str | None]]] = {}  # commits that are not replaced, and branches
+    by_subject: dict[tuple[object, ...], int] = {}
+    for at, outcome in enumerate(outcomes):
+        if outcome.kind is not OutcomeKind.COMMIT:
+            continue
+        where, branch = (outcome.session, outcome.project), outcome.branch
+        commits = current.setdefault(where, [])
+        candidates = [pair for pair in commits if branch is None or pair[1] in (branch, None)]
+        folded: list[tuple[int, str | None]] = []
+        if outcome.action == AUTOSQUASHED:
+            folded = [pair for pair in candidates if outcomes[pair[0]].label.startswith(FIXUP_PREFIXES)]
+        elif outcome.action == "amended":
+            folded = candidates[-1:]
+            branch = branch or next((old for _, old in folded), None)
+        elif outcome.action == "rebased" and (*where, outcome.label) in by_subject:
+            earlier = by_subject[*where, outcome.label]
+            replaced.add(earlier)
+            folded = [pair for pair in commits if pair[0] == earlier]
+        for pair in folded:
+            replaced.add(pair[0])
+            commits.remove(pair)
+        if outcome.action != AUTOSQUASHED:
+            commits.append((at, branch))
+            by_subject[*where, outcome.label] = at
+    return [
+        replace(outcome, is_replaced=True) if at in replaced else outcome
+        for at, outcome in enumerate(outcomes)
+        if outcome.action != AUTOSQUASHED
+    ]
+
+
+def outcome_sort_key(timestamp: datetime | None, place: Place) -> tuple[float, str, int]:
+    """Sort by time, then by place."""
+    return timestamp.timestamp() if timestamp is not None else 0.0, place.transcript, place.line

@@ -14,7 +14,7 @@ from threadline.files import read_file
 from threadline.insight.blame.git_versions import worktrees
 from threadline.insight.git import Repository
 from threadline.insight.outcomes.changed_lines import LineOwners
-from threadline.insight.outcomes.report import OutcomeFacts
+from threadline.insight.outcomes.session_outcomes import OutcomeFacts
 from threadline.model.insight.outcomes import CommitState, Outcome, OutcomeKind
 
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     )
     from threadline.render.html.images import image_data, images_of_entry
     from threadline.render.html.page import icon, render_page, stylesheet, stylesheet_hash
-    from threadline.render.html.sections import Scene, Section
-    from threadline.render.html.state import PlaceLinks, render_file_content, render_state
+    from threadline.render.html.sections import PlaceLinks, Scene, Section
+    from threadline.render.html.state import render_file_content, render_state
     from threadline.render.html.svg_charts import (
         MAX_PARTS,
         Bar,
@@ -97,8 +97,8 @@ __getattr__ = lazy_exports(
         ],
         "images": ["image_data", "images_of_entry"],
         "page": ["icon", "render_page", "stylesheet", "stylesheet_hash"],
-        "sections": ["Scene", "Section"],
-        "state": ["PlaceLinks", "render_file_content", "render_state"],
+        "sections": ["PlaceLinks", "Scene", "Section"],
+        "state": ["render_file_content", "render_state"],
         "svg_charts": [
             "Bar",
             "Curve",

@@ -51,8 +51,7 @@ from threadline.render.html.calls import render_call
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.images import render_images
 from threadline.render.html.markdown import markdown_to_html
-from threadline.render.html.sections import Scene, Section, split_into_sections
-from threadline.render.html.state import PlaceLinks
+from threadline.render.html.sections import PlaceLinks, Scene, Section, split_into_sections
 
 
 class MessageStats(Struct, frozen=True):

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol
 
+from markupsafe import Markup
 from msgspec import Struct
 
-from threadline.model.places import AgentId, CallId, SessionId
+from threadline.model.places import AgentId, CallId, Place, SessionId
+from threadline.model.session import Session
 from threadline.model.text import format_time
 from threadline.model.times import in_zone, zone_name
 from threadline.render import (
@@ -26,7 +28,11 @@ from threadline.render import (
     TaskItem,
     ThinkingItem,
     View,
+    agent_slug,
+    shorten,
+    visible,
 )
+from threadline.render.html.element import el, join
 
 
 class Links(Protocol):
@@ -89,6 +95,38 @@ class Scene(Struct, frozen=True):
     def format_time(self, when: datetime) -> str:
         """Date, time and time zone: `2026-01-05 09:00 UTC`."""
         return f"{format_time(when, self.zone)} {zone_name(self.zone)}"
+
+
+class PlaceLinks:
+    """Creates links to the entries at places."""
+
+    def __init__(self, session: Session, scene: Scene) -> None:
+        self._links = scene.links
+        self._agents: dict[str, AgentId | None] = {}
+        for agent in (*session.agents, session.main):
+            if agent.entries:
+                self._agents[agent.entries[0].place.transcript] = agent.id
+
+    def anchor(self, place: Place, agent: AgentId | None = None) -> str:
+        """The anchor of the entry at a place."""
+        who = agent or self._agents.get(place.transcript)
+        return f"{agent_slug(who)}.L{place.line}" if who is not None else f"L{place.line}"
+
+    def link(self, place: Place, agent: AgentId | None = None) -> Markup:
+        """`line 12` as a link."""
+        address = self._links.entry(self.anchor(place, agent))
+        return el("a", f"line {place.line:,}", href=address, title=shorten(str(place), 300))
+
+    def short(self, statement: str) -> str:
+        """Shorten places in a statement to line numbers, because the page is about one session."""
+        for transcript, agent in self._agents.items():
+            where = "line " if agent is None else f"agent {agent}, line "
+            statement = statement.replace(f"{transcript}:", where)
+        return visible(statement)
+
+    def position(self, place: Place | None, agent: AgentId | None) -> Markup:
+        """`after line 12`, or the end."""
+        return join(("after ", self.link(place, agent))) if place is not None else join(("at the end",))
 
 
 MAX_ITEMS, MAX_ELEMENTS = 100, 600

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from threadline.model.places import AgentId, Place
 from threadline.model.session import Session
 from threadline.model.state import Evidence, FileDifference, FileState, ListSource, ProofLevel, State, TodoState
 from threadline.model.text import count, format_tokens, short_model_name
-from threadline.render import agent_slug, shorten, visible
+from threadline.render import shorten
 from threadline.render.html.calls.components import bullet_list, file_link, split_head
 from threadline.render.html.calls.diff import (
     DiffRows,
@@ -25,7 +24,7 @@ from threadline.render.html.calls.files import numbered_code
 from threadline.render.html.calls.planning import status_row
 from threadline.render.html.code import language_of_file
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.sections import Scene
+from threadline.render.html.sections import PlaceLinks, Scene
 
 _MAX_FILES, _MAX_LINES, _MAX_CHARACTERS, _MAX_HIGHLIGHTS = 12, 120, 12_000, 40
 """Limits unless the scene is uncut: files with content, and lines, characters and highlights per file."""
@@ -60,38 +59,6 @@ def render_state(
         _render_tasks(state),
         class_="state",
     )
-
-
-class PlaceLinks:
-    """Creates links to the entries at places."""
-
-    def __init__(self, session: Session, scene: Scene) -> None:
-        self._links = scene.links
-        self._agents: dict[str, AgentId | None] = {}
-        for agent in (*session.agents, session.main):
-            if agent.entries:
-                self._agents[agent.entries[0].place.transcript] = agent.id
-
-    def anchor(self, place: Place, agent: AgentId | None = None) -> str:
-        """The anchor of the entry at a place."""
-        who = agent or self._agents.get(place.transcript)
-        return f"{agent_slug(who)}.L{place.line}" if who is not None else f"L{place.line}"
-
-    def link(self, place: Place, agent: AgentId | None = None) -> Markup:
-        """`line 12` as a link."""
-        address = self._links.entry(self.anchor(place, agent))
-        return el("a", f"line {place.line:,}", href=address, title=shorten(str(place), 300))
-
-    def short(self, statement: str) -> str:
-        """Shorten places in a statement to line numbers, because the page is about one session."""
-        for transcript, agent in self._agents.items():
-            where = "line " if agent is None else f"agent {agent}, line "
-            statement = statement.replace(f"{transcript}:", where)
-        return visible(statement)
-
-    def position(self, place: Place | None, agent: AgentId | None) -> Markup:
-        """`after line 12`, or the end."""
-        return join(("after ", self.link(place, agent))) if place is not None else join(("at the end",))
 
 
 def _render_settings(state: State, scene: Scene) -> Markup:
