@@ -205,8 +205,11 @@ def test_other_prices_are_not_those_of_the_index(archive: Archive, tmp_path: Pat
     assert archive.causes().amount == archive.ledger().total.amount
 
 
-def test_index_that_cannot_be_written_gives_the_same_answers(archive: Archive, home: Path, tmp_path: Path) -> None:
+def test_index_that_cannot_be_written_gives_the_same_answers(
+    archive: Archive, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are then computed each time."""
+    monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.1)
     archive.open_index()
     with locks.hold_lock(tmp_path / "index.sqlite.lock"):
         assert list(archive.causes()) == list(without_index(home).causes())
