@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.opened_files import OpenedFiles
 from tests.profiles import CI_EXAMPLES
 from tests.shared_folders import shared_folder
 from tools import demo
@@ -116,6 +117,19 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
         monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
         monkeypatch.setattr("threadline.files._sync_data", lambda _descriptor: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def _opened_files() -> OpenedFiles:
+    return OpenedFiles()
+
+
+@pytest.fixture
+def opened(_opened_files: OpenedFiles) -> Iterator[OpenedFiles]:
+    """Records which files are opened below a folder that the test sets."""
+    _opened_files.paths.clear()
+    yield _opened_files
+    _opened_files.folder = ""
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import cli
 from tests.cli.runner import CliRunner
+from tests.opened_files import OpenedFiles
 from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
 from tests.web.client import Client
 
@@ -283,33 +284,6 @@ def test_deleted_file_is_still_the_same_file(tmp_path: Path, monkeypatch: pytest
         assert read_in_home(path, limit=10, home=tmp_path / "home") == b"[]"
 
 
-class _Audit:
-    """Records which files below a folder are opened or listed, by any means."""
-
-    def __init__(self) -> None:
-        self.folder = ""
-        self.paths: list[str] = []
-        sys.addaudithook(self._record)  # for good: Python cannot remove it
-
-    def _record(self, event: str, arguments: tuple[object, ...]) -> None:
-        if (
-            self.folder
-            and event in {"open", "os.scandir", "os.listdir"}
-            and isinstance(arguments[0], str | os.PathLike)
-        ):
-            folder, self.folder = self.folder, ""
-            path = os.path.realpath(os.fspath(arguments[0]))
-            if path.startswith(folder + os.sep):
-                self.paths.append(path)
-            self.folder = folder
-
-
-@pytest.fixture(scope="module")
-def audit() -> _Audit:
-    """One hook for all tests."""
-    return _Audit()
-
-
 COMMANDS: tuple[list[str], ...] = (
     [],
     ["list", "--no-index"],
@@ -367,21 +341,21 @@ def linked_home(
 
 
 @pytest.mark.slow
-def test_no_command_or_page_opens_anything_outside(cli: CliRunner, linked_home: Path, audit: _Audit) -> None:
+def test_no_command_or_page_opens_anything_outside(cli: CliRunner, linked_home: Path, opened: OpenedFiles) -> None:
     """Nothing at the other place is opened or listed."""
     home = linked_home
     names = [path.stem for path in (home / "projects").glob("*/*.jsonl")]
-    audit.paths.clear()
-    audit.folder = str(home.with_name("outside"))
+    opened.paths.clear()
+    opened.folder = str(home.with_name("outside"))
     try:
         for command in COMMANDS:
             result = cli(*command, "--home", home)
             assert "Traceback" not in result.err, command
-            assert audit.paths == [], command
+            assert opened.paths == [], command
         client = Client(home)
         pages = ["/", "/sessions.json", "/usage", "/search?q=the", "/doctor", *(f"/session/{name}" for name in names)]
         for page in (*pages, *(f"/session/{name}/state/end" for name in names)):
             assert client.get(page).status_code in {200, 404}
-            assert audit.paths == [], page
+            assert opened.paths == [], page
     finally:
-        audit.folder = ""
+        opened.folder = ""

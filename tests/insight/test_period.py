@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from tests.cli.runner import CliRunner
 from tests.index.content import without_secure_delete
+from tests.opened_files import OpenedFiles
 from tests.thread.context_rows import cached_call, cached_reply
 from tests.transcripts import START, Pen, lines, prompt, transcript, write
 
@@ -224,17 +226,19 @@ def test_limits_narrow_what_is_stored(archive: Archive, home: Path) -> None:
             assert archive.waste(limits=limits, detectors=detectors) == read.waste(limits=limits, detectors=detectors)
 
 
-def test_stored_answers_read_no_transcript(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once the tables are filled, nothing is read to answer from them."""
+def test_stored_answers_read_no_transcript(archive: Archive, home: Path, opened: OpenedFiles) -> None:
+    """Once the tables are filled, no transcript is opened to answer from them."""
+    for path in home.rglob("*.jsonl"):
+        os.utime(path, (path.stat().st_mtime - 60,) * 2)  # a file that was just written is compared by its bytes
+    opened.folder = str(home)
+    archive.store_insights()
+    assert any(path.endswith(".jsonl") for path in opened.paths)
     expected = archive.causes().by("tool")
-
-    def fail(*_args: Any, **_options: Any) -> None:
-        raise AssertionError("a transcript was read")
-
-    monkeypatch.setattr("threadline.parallel.map_transcripts", fail)
+    opened.paths.clear()
     assert archive.causes().by("tool") == expected
     assert archive.waste().total == archive.causes().amount
     archive.store_insights()
+    assert [path for path in opened.paths if path.endswith(".jsonl")] == []
 
 
 def test_sql_fills_the_tables(archive: Archive) -> None:
