@@ -16,8 +16,8 @@ The meaning of each answer, and the interface that others are compared with (`RE
 - **entries** are those that `threadline.entries` yields: a torn or blank last line is one, of kind `pending` or
   `blank`.
 - **number of sessions, number of agents**: activity counts what the list lists. A session in which nobody spoke is not
-  counted, one in two files counts once, and side agents are not counted. If an agent's session is gone, the number is
-  not compared.
+  counted, one in two files counts once, and side agents are not counted. An agent whose session is gone counts, too;
+  `threadline.read` cannot read such an agent, so only the other interfaces are compared then.
 - **summarized sessions** are the pairs of sessions of which one begins with a summary of the other, as both of them
   say. A summary is also the title of the session that it names, and of no other.
 - **number of calls**: a call that a fork copied counts once.
@@ -64,7 +64,7 @@ REFERENCE = {
     "edits": "read",
     "lists": "read",
     "number of sessions": "read",
-    "number of agents": "read",
+    "number of agents": "library without index",
     "number of calls": "library with index",
     "newest sessions": "command without index",
     "later sessions": "command without index",
