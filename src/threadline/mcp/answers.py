@@ -17,7 +17,7 @@ from threadline.archive import Archive, InsightPreparation
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.home_files import is_secret_name
 from threadline.insight import GROUP_KEYS, CauseGroup, group_rows
-from threadline.mcp.quoting import MIN_TOKENS, Answer
+from threadline.mcp.quoting import ERROR_NOTICE, MIN_TOKENS, Answer
 from threadline.mcp.secret_search import FileStatus, SecretSearch, read_status
 from threadline.model.call_summary import summarize_input
 from threadline.model.calls import ListedCall
@@ -47,6 +47,7 @@ _WIDTH = 120
 _CACHED_SESSIONS = 4
 _SQL_SECONDS = 5.0
 _MAX_SQL_LENGTH = 20_000
+_ERROR_TOKENS = 500
 _RECALLED_FIELDS = ("prompt", "reply", "error")
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -316,6 +317,16 @@ class Answers:
         answer.say(f"{count(len(result.rows) - left, 'row')}{' and more' if is_part else ''}.")
         if result.has_cut:
             answer.say("Long values were cut. Use length() and substr() to read all of a value.")
+        return str(answer)
+
+    def explain_error(self, error: Error) -> str:
+        """What to say instead of an answer.
+
+        The message is quoted and redacted like transcripts, because it may repeat them: SQLite's names values of the
+        rows, and others the paths of files.
+        """
+        answer = Answer(_ERROR_TOKENS, self._secrets.redact, ERROR_NOTICE)
+        answer.quote(str(error))
         return str(answer)
 
     def blame(self, path: str, first: int | None = None, last: int | None = None, max_tokens: int = 3000) -> str:
