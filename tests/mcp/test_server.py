@@ -47,7 +47,7 @@ def test_tools(server: Any) -> None:
     for tool in tools:
         assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
         assert tool.description
-        assert tool.input_schema["properties"]["max_tokens"]["maximum"] == 20_000
+        assert tool.input_schema["properties"]["max_tokens"]["maximum"] == 16_000
 
 
 def test_fields_of_queries_exist(server: Any) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _MAX_HITS = 50
 _MAX_AGE_SECONDS = 10.0
 _MAX_TURN_BYTES = 200_000
-"""How much of a turn is searched for secrets, and may be quoted: three times the largest answer."""
+"""How much of a turn is searched for secrets, and may be quoted: four times the largest answer."""
 _PROMPT_LENGTH = 200
 _SNIPPET_LENGTH = 400
 _WIDTH = 120
