@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -354,11 +354,14 @@ class Answers:
     def _check_readable(self, file: Path) -> None:
         """Refuse files that are none of the sessions' business: a tool must not read what the agent may not.
 
+        A path of Windows names no file on other systems, but sessions from there may have recorded its text.
+
         Raises:
             BadQuery: the file is not in the directory of a session in scope, or may contain credentials.
         """
         real = file.resolve()
-        if is_secret_name(real.name):
+        is_foreign = PureWindowsPath(file).is_absolute() and not file.is_absolute()
+        if is_secret_name(PureWindowsPath(file).name if is_foreign else real.name):
             raise BadQuery("Files of this name contain credentials. They are not read.")
         if self._project is not None:
             if not real.is_relative_to(Path(self._project).resolve()):
@@ -368,7 +371,7 @@ class Answers:
             return
         projects = {row.project for row in self.archive.sessions() if row.project}
         is_known = any(str(parent) in projects for parent in real.parents) or bool(
-            list(self.archive.file_log(str(file.absolute()), limit=1))
+            list(self.archive.file_log(str(file if is_foreign else file.absolute()), limit=1))
         )
         if not is_known:
             raise BadQuery("No session was started in a directory of this file, or edited it.")

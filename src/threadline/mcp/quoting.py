@@ -15,8 +15,8 @@ from typing import TypeVar
 from threadline.render import plain
 
 MAX_TOKENS = 16_000
-"""The highest limit of an answer: 48,000 characters. Claude Code writes results of more than 50,000 to a file. The model
-then gets the first lines only, without the marker that ends the quotation.
+"""The highest limit of an answer: 48,000 characters. Claude Code writes results of more than 50,000 to a file. Then the
+model gets the first lines only, without the marker that ends the quotation.
 """
 _BYTES_PER_TOKEN = 3
 """A low estimate, so that answers stay below their limit."""
