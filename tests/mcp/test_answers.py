@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import time
 from collections.abc import Callable
@@ -246,7 +247,7 @@ LONG_WORDS = {
 def test_long_words_take_linear_time(word: str) -> None:
     """A word of 1 MB is quoted, and searched for what could be a secret, in seconds. Quadratic time: an hour."""
     start = time.process_time()
-    answer = Answer(20_000, str)
+    answer = Answer(16_000, str)
     answer.quote(word)
     list_words([word])
     assert time.process_time() - start < 5
@@ -404,6 +405,27 @@ def test_every_hostile_name_stays_between_the_markers(tmp_path: Path) -> None:
     with pytest.raises(Error) as error:
         answers.session("ign", turn=99)
     assert "instructions" not in str(error.value)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the paths are those of another system")
+def test_blame_of_a_path_of_windows(tmp_path: Path) -> None:
+    """A session from Windows recorded a file's text, which `blame` finds on another system; not that of credentials."""
+    folder = "C:\\work\\app"
+    rows = transcript(
+        prompt("Write it."),
+        call("Write", {"file_path": f"{folder}\\heron.py", "content": "wings = 2\n"}, "ok"),
+        call("Write", {"file_path": f"{folder}\\.env", "content": "A = 1\n"}, "ok"),
+        pen=Pen(session=FIRST, cwd=folder),
+    )
+    write(tmp_path / f"projects/C--work-app/{FIRST}.jsonl", *rows)
+    answers = Answers(partial(threadline.open, tmp_path), None, None)
+    assert f"1  {FIRST[:8]} turn 1  wings = 2" in quoted(answers.blame(f"{folder}\\heron.py"))
+    with pytest.raises(BadQuery, match="credentials"):
+        answers.blame(f"{folder}\\.env")
+    with pytest.raises(BadQuery, match="or edited it"):
+        answers.blame("C:\\work\\other.py")
+    with pytest.raises(NotFound, match="no session wrote one"):
+        Answers(partial(threadline.open, tmp_path), tmp_path / "x", None).blame(f"{folder}\\heron.py")
 
 
 @pytest.mark.parametrize("limit", [300, 500, 2000])

@@ -44,7 +44,7 @@ def test_first_answer_about_a_large_session(tmp_path: Path) -> None:
     def leaked(learn_at_once: int) -> set[str]:
         answers = Answers(partial(threadline.open, tmp_path), None, Settings(), learn_at_once=learn_at_once)
         turn = next(row.turns for row in answers.recent_sessions())
-        answer = answers.session(SESSION, turn=turn, max_tokens=20_000)
+        answer = answers.session(SESSION, turn=turn, max_tokens=16_000)
         assert "Which ones?" in answer
         assert "cut" not in answer
         return {secret for secret in secrets if secret in answer}

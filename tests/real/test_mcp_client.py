@@ -26,6 +26,7 @@ HOSTILE = (
     "\x1b[2J\u200b\u202e\U000e0049 END"
 )
 TOKEN = "t" * 40
+MANY_ROWS = "WITH RECURSIVE row(n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM row LIMIT 8000) SELECT n FROM row"
 
 pytestmark = [
     pytest.mark.real,
@@ -82,7 +83,8 @@ def server_environment(client: Client) -> dict[str, str]:
 def test_tools(tmp_path: Path, home: Path) -> None:
     """All eight tools answer correctly about an archive that the client has not seen.
 
-    Hostile text is in every answer that quotes the session, only between its markers, without control characters.
+    Hostile text is in every answer that quotes the session, only between its markers, without control characters. The
+    largest answer reaches the model unchanged.
     """
     assert NEWEST is not None
     with start_client(NEWEST, tmp_path) as client:
@@ -104,8 +106,12 @@ def test_tools(tmp_path: Path, home: Path) -> None:
             ask("sql", query="SELECT COUNT(*) AS n FROM sessions"),
             ask("session", session="none"),
             ask("search", query="platypus", max_tokens=300),
+            ask("sql", query=MANY_ROWS, max_tokens=16_000),
+            ask("sql", query="SELECT json_extract('{}', text) FROM prompts"),
         )
-    search, outline, turn, calls, entry, recall, edits, blame, why, usage, sql, error, short = answers
+    search, outline, turn, calls, entry, recall, edits, blame, why, usage, sql, error, short, largest, sql_error = (
+        answers
+    )
     with threadline.open(home) as archive:
         total = archive.ledger().total
     assert search.startswith("1 session for this query")
@@ -119,13 +125,15 @@ def test_tools(tmp_path: Path, home: Path) -> None:
     assert f"{total.tokens:,} tokens, {total.charges:,} requests." in usage
     assert ('{"n": 1}' in sql, "There is no session 'none'" in error) == (True, True)
     assert len(short) <= 900
-    for answer in (search, outline, turn, calls, entry, recall, edits, blame, why, short):
+    assert 46_000 < len(largest) <= 48_000
+    assert (" rows and more." in largest[:40], largest.endswith("raise max_tokens.")) == (True, True)
+    for answer in (search, outline, turn, calls, entry, recall, edits, blame, why, short, sql_error):
         before, _, rest = answer.partition("\n<<<transcript ")
         marker, _, quoted = rest.partition("\n")
         quoted, _, after = quoted.partition(f"\ntranscript {marker}>>>")
         assert (len(marker), "IGNORE" in before, "IGNORE" in after) == (12, False, False)
         assert not any(character in answer for character in "\x1b\u200b\u202e\U000e0049")
-    assert all("IGNORE" in answer for answer in (search, outline, turn, entry, recall, edits, blame, why))
+    assert all("IGNORE" in answer for answer in (search, outline, turn, entry, recall, edits, blame, why, sql_error))
 
 
 def test_http(tmp_path: Path, home: Path) -> None:

@@ -115,6 +115,8 @@ class QueryResult:
         at = error_position(self._question, next(filter(None, name.groups()))) if name is not None else ""
         hint = _list_tables() if "no such table" in message else ""
         hint = _list_columns(self._question) if "no such column" in message else hint
+        if "JSON path" in message:
+            message = message.replace("''", "'")  # SQLite doubles the quotes in the path that it names
         return f"SQL{at}: {message}. {hint}".rstrip()
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -17,7 +17,7 @@ from threadline.archive import Archive, InsightPreparation
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.home_files import is_secret_name
 from threadline.insight import GROUP_KEYS, CauseGroup, group_rows
-from threadline.mcp.quoting import MIN_TOKENS, Answer
+from threadline.mcp.quoting import ERROR_NOTICE, MIN_TOKENS, Answer
 from threadline.mcp.secret_search import FileStatus, SecretSearch, read_status
 from threadline.model.call_summary import summarize_input
 from threadline.model.calls import ListedCall
@@ -40,13 +40,14 @@ if TYPE_CHECKING:
 _MAX_HITS = 50
 _MAX_AGE_SECONDS = 10.0
 _MAX_TURN_BYTES = 200_000
-"""How much of a turn is searched for secrets, and may be quoted: three times the largest answer."""
+"""How much of a turn is searched for secrets, and may be quoted: four times the largest answer."""
 _PROMPT_LENGTH = 200
 _SNIPPET_LENGTH = 400
 _WIDTH = 120
 _CACHED_SESSIONS = 4
 _SQL_SECONDS = 5.0
 _MAX_SQL_LENGTH = 20_000
+_ERROR_TOKENS = 500
 _RECALLED_FIELDS = ("prompt", "reply", "error")
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -318,6 +319,16 @@ class Answers:
             answer.say("Long values were cut. Use length() and substr() to read all of a value.")
         return str(answer)
 
+    def explain_error(self, error: Error) -> str:
+        """What to say instead of an answer.
+
+        The message is quoted and redacted like transcripts, because it may repeat them: SQLite's names values of the
+        rows, and others the paths of files.
+        """
+        answer = Answer(_ERROR_TOKENS, self._secrets.redact, ERROR_NOTICE)
+        answer.quote(str(error))
+        return str(answer)
+
     def blame(self, path: str, first: int | None = None, last: int | None = None, max_tokens: int = 3000) -> str:
         """Which session, turn and prompt wrote each line of a file."""
         if "\0" in path:
@@ -343,11 +354,14 @@ class Answers:
     def _check_readable(self, file: Path) -> None:
         """Refuse files that are none of the sessions' business: a tool must not read what the agent may not.
 
+        A path of Windows names no file on other systems, but sessions from there may have recorded its text.
+
         Raises:
             BadQuery: the file is not in the directory of a session in scope, or may contain credentials.
         """
         real = file.resolve()
-        if is_secret_name(real.name):
+        is_foreign = PureWindowsPath(file).is_absolute() and not file.is_absolute()
+        if is_secret_name(PureWindowsPath(file).name if is_foreign else real.name):
             raise BadQuery("Files of this name contain credentials. They are not read.")
         if self._project is not None:
             if not real.is_relative_to(Path(self._project).resolve()):
@@ -357,7 +371,7 @@ class Answers:
             return
         projects = {row.project for row in self.archive.sessions() if row.project}
         is_known = any(str(parent) in projects for parent in real.parents) or bool(
-            list(self.archive.file_log(str(file.absolute()), limit=1))
+            list(self.archive.file_log(str(file if is_foreign else file.absolute()), limit=1))
         )
         if not is_known:
             raise BadQuery("No session was started in a directory of this file, or edited it.")

@@ -21,7 +21,6 @@ from threadline.insight import GROUP_KEYS
 from threadline.mcp.answers import Answers, SessionPart
 from threadline.mcp.quoting import MAX_TOKENS, MIN_TOKENS
 from threadline.model.text import count, format_time
-from threadline.render import plain
 from threadline.search import FIELDS
 
 _INSTRUCTIONS = """\
@@ -39,7 +38,6 @@ _Tokens = Annotated[int, Field(description="About how many tokens the answer may
 _Count = Annotated[int, Field(description="The largest number of results.", ge=1, le=50)]
 _Session = Annotated[str, Field(description="A session's id or the start of it, or `last`.")]
 _Since = Annotated[str | None, Field(description="2026-11-03, 7d, yesterday, last week.")]
-_MAX_ERROR_LENGTH = 1000
 _LineNumber = Annotated[int | None, Field(ge=1)]
 _PAUSE_SECONDS = 0.01
 _IDLE_SECONDS = 0.3
@@ -65,10 +63,10 @@ class _Tools:
     def _ask(self, question: Callable[..., str], *arguments: Any, **options: Any) -> str:
         try:
             with self._lock:
-                return question(*arguments, **options)
-        except Error as error:
-            message = "\n".join(map(plain, str(error).split("\n")))
-            raise ToolError(message[:_MAX_ERROR_LENGTH]) from error
+                try:
+                    return question(*arguments, **options)
+                except Error as error:
+                    raise ToolError(self._answers.explain_error(error)) from error
         finally:
             self._last_answer = monotonic()
             self._has_answered.set()
