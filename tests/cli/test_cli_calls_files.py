@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.cli.runner import CliRunner
+from tests.transcripts import SESSION, call, prompt, transcript, write
 
 import threadline
+from threadline.model.session import Session
 
 
 def test_calls_of_all_sessions_are_sorted_and_unique(cli: CliRunner, demo_home: Path) -> None:
@@ -44,6 +48,32 @@ def test_limit_of_a_session_keeps_the_newest_calls(cli: CliRunner, demo_home: Pa
         ]
         has_mixed |= newest != rows[-3:]
     assert has_mixed
+
+
+@pytest.mark.parametrize("command", ["calls", "show"])
+def test_project_of_a_session_is_searched_once(
+    cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The rows of calls share the session's project: looking through all entries for each call took quadratic time."""
+    searches: list[Session] = []
+    find_cwds = cast("Callable[[Session], tuple[str, ...]]", Session.__dict__["cwds"].fget)
+
+    def count_search(session: Session) -> tuple[str, ...]:
+        searches.append(session)
+        return find_cwds(session)
+
+    monkeypatch.setattr(Session, "cwds", property(count_search))
+    counts = []
+    for size in (2, 20):
+        path = write(
+            tmp_path / f"{SESSION}.jsonl", *transcript(prompt("go"), *(call("Bash", "ls") for _ in range(size)))
+        )
+        searches.clear()
+        rows = cli(command, path, "--json").json
+        rows = rows if command == "calls" else rows["turns"][0]["calls"]
+        assert [row["project"] for row in rows] == [find_cwds(threadline.read(path))[0]] * size
+        counts.append(len(searches))
+    assert counts[0] == counts[1]
 
 
 def test_filters_calls_by_tool_outcome_time_and_project(cli: CliRunner, demo_home: Path) -> None:

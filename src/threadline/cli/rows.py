@@ -23,7 +23,8 @@ from threadline.model.calls import Call, call_record
 from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
 from threadline.model.entry_filter import AttributedEntry, entry_subtype
 from threadline.model.ledger import Sum
-from threadline.model.session import Session, Turn
+from threadline.model.places import SessionId
+from threadline.model.session import Turn
 from threadline.model.text import extract_text
 from threadline.thread import exit_code
 
@@ -45,11 +46,11 @@ def conversation_row(entry: Entry, turn: int | None, agent: str | None = None) -
     }
 
 
-def call_row(call: Call, session: Session) -> dict[str, Any]:
+def call_row(call: Call, session: SessionId | None, project: str | None) -> dict[str, Any]:
     """A call without its output, which can be huge. `result_place` is where to find it."""
     return call_record(
-        session=session.id,
-        project=session.cwds[0] if session.cwds else None,
+        session=session,
+        project=project,
         timestamp=call.timestamp,
         turn=call.turn,
         agent=call.agent,
@@ -66,7 +67,9 @@ def call_row(call: Call, session: Session) -> dict[str, Any]:
     )
 
 
-def turn_row(turn: Turn, calls: Iterable[Call], session: Session, cost: Sum) -> dict[str, Any]:
+def turn_row(
+    turn: Turn, calls: Iterable[Call], session: SessionId | None, project: str | None, cost: Sum
+) -> dict[str, Any]:
     """A turn: its prompt, reply and calls, and what it spent, including the agents that it started."""
     act = turn.act
     duration = turn.duration
@@ -78,7 +81,7 @@ def turn_row(turn: Turn, calls: Iterable[Call], session: Session, cost: Sum) -> 
         "seconds": duration.total_seconds() if duration is not None else None,
         "reply": turn.reply,
         "stop_reason": _last_stop_reason(turn),
-        "calls": [call_row(call, session) for call in calls],
+        "calls": [call_row(call, session, project) for call in calls],
         "entries": len(turn.entries),
         "tokens": cost.tokens,
         "amount": cost.amount,

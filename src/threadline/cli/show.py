@@ -138,6 +138,7 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
         calls.setdefault(call.turn, []).append(call)
     turns = [turn for turn in session.turns if options.turn in (None, turn.number)]
     costs = session.costs
+    project = next(iter(session.cwds), None)
     environment = session.environment
     return {
         "session": session.id,
@@ -155,7 +156,9 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
         "shared": [
             {"session": name, "tokens": shared.tokens, "amount": shared.amount} for name, shared in costs.shared.items()
         ],
-        "turns": [turn_row(turn, calls.get(turn.number, ()), session, costs.turn(turn.number)) for turn in turns],
+        "turns": [
+            turn_row(turn, calls.get(turn.number, ()), session.id, project, costs.turn(turn.number)) for turn in turns
+        ],
     }
 
 

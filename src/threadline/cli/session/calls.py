@@ -111,6 +111,7 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
     from threadline.cli.rows import call_row  # noqa: PLC0415 - loads the entry model, which the index does without
 
     session = read_session(name, homes)
+    project = next(iter(session.cwds), None)
     in_time = [call for call in session.calls if call.timestamp in criteria.time]
     matches = [
         call
@@ -132,7 +133,7 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
     return out.print_listing(
         matches,
         output,
-        row=lambda call: call_row(call, session),
+        row=lambda call: call_row(call, session.id, project),
         table=lambda calls: _session_call_table(calls, criteria.zone),
         nothing=explain_nothing,
     )
