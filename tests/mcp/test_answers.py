@@ -105,6 +105,19 @@ def test_session(answers: Answers) -> None:
         answers.session("5e55")
 
 
+def test_sessions_are_named_like_in_other_interfaces(answers: Answers, home: Path) -> None:
+    """A whole id names that session, also if other ids begin with it; upper and lower case are the same."""
+    for name in (f"{OTHER}-copy", "Heron-Notes"):
+        rows = transcript(prompt("A note"), reply("Noted."), pen=Pen(session=name, cwd="/work/application"))
+        write(home / f"projects/-work-application/{name}.jsonl", *rows)
+    assert f"{OTHER}.jsonl" in quoted(answers.session(OTHER))
+    assert f"{OTHER}.jsonl" in quoted(answers.session(OTHER.upper()))
+    for name in ("Heron-Notes", "heron", "HERON-notes"):
+        assert "Heron-Notes.jsonl" in quoted(answers.session(name))
+    with pytest.raises(NotFound):
+        answers.session("")
+
+
 def test_recall(answers: Answers) -> None:
     """Prompts, replies, failures and commits, newest first, each with its place."""
     text = quoted(answers.recall("heron"))
