@@ -115,7 +115,8 @@ def test_a_service_that_refuses(
 
 def test_an_object_that_is_not_utf8(cli: CliRunner, lake: Bucket) -> None:
     """A damaged text in the lake's own object is reported like any other damage."""
-    lake.put(LAKE_FILE, lake.get(LAKE_FILE).replace(b'"id":"', b'"id":"\xff'))
+    damaged = lake.get(LAKE_FILE).replace(b'"full"', b'"\xff"')
+    lake.put(LAKE_FILE, damaged)
     assert_refused(cli("lake", "status", lake.uri), "is damaged", "Restore it from a backup")
 
 
