@@ -131,7 +131,7 @@ class Answers:
 
     def _ask_about_file(self) -> None:
         """Ask for the history of a file that the newest session edited."""
-        for file in self.archive.files(session=str(self._load("last").id)):
+        for file in self.archive.files(session=self._qualified_id(self._load("last"))):
             if file.writes:
                 self.file_history(file.path, 1)
                 self.blame(file.path)
@@ -176,13 +176,13 @@ class Answers:
         elif turn is not None:
             self._add_turn(answer, loaded, turn)
         elif show == "files":
-            files = self.archive.files(session=str(loaded.id))
+            files = self.archive.files(session=self._qualified_id(loaded))
             answer.say(f"{count(len(files), 'file')}.")
             self._add_rows(
                 answer, files, lambda file: f"{file.path}  {count(file.reads, 'read')}, {count(file.writes, 'write')}"
             )
         elif show == "calls":
-            calls = self.archive.calls(session=str(loaded.id))
+            calls = self.archive.calls(session=self._qualified_id(loaded))
             answer.say(f"{count(len(calls), 'call')}: time, tool, outcome, place, input. Read one with its `place`.")
             self._add_rows(answer, calls, self._describe_call, lambda call: call.place)
         else:
@@ -550,6 +550,10 @@ class Answers:
             del self._sessions[next(iter(self._sessions))]
         self._secrets.learn_session(_transcripts_of(session))
         return session
+
+    def _qualified_id(self, session: Session) -> str:
+        """What names only this session: others, which may be out of scope, may have the same id."""
+        return self.archive.open_index().qualified_id(str(session.id), session.path or Path())
 
     def _find_summary(self, name: str) -> SessionSummary:
         """The session whose id starts with a name; `last` is the newest in scope."""

@@ -126,7 +126,7 @@ def _read_session(request: PageRequest, name: str) -> ComparedSession:
         NotFound: there is no such session.
     """
     cached = request.session_cache.get(name, request.archive)
-    session_id = str(cached.session.id)
+    session_id = request.archive.open_index().qualified_id(str(cached.session.id), cached.path)
     brief = next((brief for brief in all_sessions(request) if brief.path == str(cached.path)), None)
     row = session_rows(request, [brief])[0] if brief is not None else _bare_row(request, cached)
     tools = Counter(call.tool for call in request.archive.calls(session=session_id, limit=None))
