@@ -55,6 +55,18 @@ def test_unknown_sessions_agents_and_entries_are_not_found(tmp_path: Path, path:
     assert _client(tmp_path, *_AGENTS).get(f"/session/{path}").status_code == 404
 
 
+@pytest.mark.parametrize("milliseconds", [1e300, -1e300, 10**30, -5, 0])
+def test_an_impossible_duration_of_an_agent_is_ignored(tmp_path: Path, milliseconds: float) -> None:
+    """The list of agents shows an agent without a transcript, whatever its result says about the time it took."""
+    *before, row, last = transcript(prompt("Sort"), call("Agent", {"description": "Count"}, "7"), reply("Done"))
+    row = {**row, "toolUseResult": {"status": "completed", "agentId": _AGENTS[0], "totalDurationMs": milliseconds}}
+    write(tmp_path / f"projects/-work/{SESSION}.jsonl", *before, row, last)
+    client = Client(tmp_path)
+    assert client.get(f"/session/{SESSION}/agents").status_code == 200
+    (agent,) = client.get(f"/session/{SESSION}/agents.json").json()
+    assert (agent["missing"], agent["duration"]) == (True, "PT1S")
+
+
 def test_an_existing_session_is_shown_instead_of_its_agents(client: Client) -> None:
     """An agent that an existing session does not have is not found."""
     assert client.get(f"/session/{SESSION}").status_code == 200
