@@ -59,7 +59,8 @@ def test_unknown_sessions_agents_and_entries_are_not_found(tmp_path: Path, path:
 def test_an_impossible_duration_of_an_agent_is_ignored(tmp_path: Path, milliseconds: float) -> None:
     """The list of agents shows an agent without a transcript, whatever its result says about the time it took."""
     *before, row, last = transcript(prompt("Sort"), call("Agent", {"description": "Count"}, "7"), reply("Done"))
-    row = {**row, "toolUseResult": {"status": "completed", "agentId": _AGENTS[0], "totalDurationMs": milliseconds}}
+    assert isinstance(row, dict)
+    row["toolUseResult"] = {"status": "completed", "agentId": _AGENTS[0], "totalDurationMs": milliseconds}
     write(tmp_path / f"projects/-work/{SESSION}.jsonl", *before, row, last)
     client = Client(tmp_path)
     assert client.get(f"/session/{SESSION}/agents").status_code == 200
