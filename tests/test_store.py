@@ -126,6 +126,15 @@ def test_agents(store: SessionStore) -> None:
     assert run(store.load(KEY)) == [{"type": "user", "uuid": "a"}]
 
 
+@pytest.mark.parametrize("content", ["[1]", "7", "null", "{", "[" * 100_000])
+def test_metadata_that_is_not_an_object(store: SessionStore, content: str) -> None:
+    """A file beside the transcript that says nothing about the agent is ignored."""
+    run(store.append(AGENT, [{"type": "user", "uuid": "s"}, {"type": "agent_metadata", "agentType": "explorer"}]))
+    (path,) = store.path.rglob("*.meta.json")
+    path.write_text(content)
+    assert run(store.load(AGENT)) == [{"type": "user", "uuid": "s"}]
+
+
 @pytest.mark.parametrize("part", ["..", ".", "", "a/b", "a\\b", "c:d", "a\0b", "x" * 300, "ü" * 200])
 def test_keys_do_not_lead_out_of_the_store(store: SessionStore, part: str) -> None:
     """Names that are not names of files are refused."""

@@ -162,6 +162,42 @@ def test_stream_json_becomes_a_session_with_agents(tmp_path: Path) -> None:
     assert session.problems == ()
 
 
+def agent_run(call_id: str, agent: str) -> list[dict[str, Any]]:
+    """The stream-json rows of a call that an agent answers."""
+    tool = {"type": "tool_use", "id": call_id, "name": "Agent", "input": {"description": call_id}}
+    result = {"type": "tool_result", "tool_use_id": call_id, "content": "ok"}
+    return [
+        {"type": "assistant", "message": {"role": "assistant", "content": [tool]}},
+        {"type": "user", "parent_tool_use_id": call_id, "message": {"role": "user", "content": f"do {call_id}"}},
+        {"type": "user", "message": {"role": "user", "content": [result]}, "tool_use_result": {"agentId": agent}},
+    ]
+
+
+def test_an_agent_that_is_resumed_has_one_transcript(tmp_path: Path) -> None:
+    """Two calls with the same agent: its transcript has the rows of both, and is linked to the first."""
+    rows = [*agent_run("toolu_1", "a0b1c2d3"), *agent_run("toolu_2", "a0b1c2d3")]
+    session = convert_rows(tmp_path, rows, f"{SESSION}.jsonl")
+    (agent,) = session.agents
+    assert [threadline.extract_text(entry) for entry in agent.entries] == ["do toolu_1", "do toolu_2"]
+    assert (agent.link.call, agent.description) == ("toolu_1", "toolu_1")
+
+
+@pytest.mark.parametrize("id_", ["x/../../../../outside", "..", "", "a\\b", "a\0b", "C:x", "a" * 300])
+def test_the_id_of_an_agent_does_not_lead_out_of_the_folder(tmp_path: Path, id_: str) -> None:
+    """An id that cannot be part of a file name is reported, and another one takes its place."""
+    source = write(tmp_path / f"in/{SESSION}.jsonl", *agent_run("toolu_1", id_))
+    conversion = convert_files([source], cwd=CWD)
+    write_conversion(conversion, tmp_path / "out/deep/er")
+    outside = [path for path in tmp_path.rglob("*") if path.is_file() and path != source]
+    assert {path.parent for path in outside} == {
+        tmp_path / "out/deep/er",
+        tmp_path / f"out/deep/er/{SESSION}/subagents",
+    }
+    assert [finding.example for finding in conversion.all_findings if finding.what == "dropped"] == [
+        id_[:60] + "…" * (len(id_) > 60)
+    ]
+
+
 def test_stream_json_has_the_tokens_calls_and_texts_of_its_source(tmp_path: Path) -> None:
     """A stream without agents is read the same before and after, except for the prompt that it does not have."""
     rows = stream_without_agents()

@@ -270,9 +270,9 @@ class Repository:
         self.folder = folder
         self.git("init", "-q", "-b", "main")
 
-    def git(self, *arguments: str, hour: int = 12) -> str:
+    def git(self, *arguments: str, hour: int = 12, date: str | None = None) -> str:
         """Run git as a person."""
-        date = f"2026-01-05T{hour:02}:30:00Z"
+        date = date or f"2026-01-05T{hour:02}:30:00Z"
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -399,6 +399,16 @@ def test_deleted_and_typed_again_is_not_the_sessions(sessions: Sessions) -> None
     repository.commit(sessions.file, "session_one = 1\n", hour=11)
     repository.commit(sessions.file, "session_two = 2\nsession_one = 1\n", hour=12)
     assert sessions.writers(None) == ["?", "1"]
+
+
+def test_a_commit_after_the_last_year_has_no_time(sessions: Sessions) -> None:
+    """Git accepts times that no calendar has. The line is still the commit's."""
+    repository = Repository(sessions.work)
+    sessions.file.write_text("one = 1\n")
+    repository.git("add", "-A")
+    repository.git("commit", "-qm", "change", date="@999999999999 +0000")
+    (line,) = sessions.blame(None).lines
+    assert (line.known, line.commit, line.time) == (True, repository.git("rev-parse", "HEAD"), None)
 
 
 def test_nothing_of_a_repository_is_run(sessions: Sessions, tmp_path: Path) -> None:

@@ -291,8 +291,9 @@ def test_unreadable_keep_is_reported_and_hides_nothing(setup: HomeAndKeep) -> No
     setup.transcripts()[0].unlink()
     before = {str(session.id) for session in setup.open().sessions().sessions}
     content = (setup.keep / "keep.json").read_bytes()
-    (setup.keep / "keep.json").write_text("{")
-    assert {str(session.id) for session in setup.open().sessions().sessions} == before
+    for damaged in (b"{", content.replace(b'"id":"', b'"id":"\xff')):
+        (setup.keep / "keep.json").write_bytes(damaged)
+        assert {str(session.id) for session in setup.open().sessions().sessions} == before
     (setup.keep / "keep.json").write_bytes(content)
     for path in (setup.keep / "runs").iterdir():
         path.write_bytes(b"not a manifest")

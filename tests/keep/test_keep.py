@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
 from tests.keep.stores import HERE, THERE, is_clean, keep_home, kept_versions, lines, transcript_path, write_home
 from tests.profiles import scale_examples
 
@@ -22,6 +23,8 @@ from threadline.files import AtomicFile
 from threadline.find import homes
 from threadline.keep import Catalogue, Machine, Store, run_keep, verify_keep
 from threadline.keep import keep as keeping
+from threadline.keep.cache import KeepCache
+from threadline.keep.manifest import FileRow
 from threadline.keep.pack import DictionaryTrainer
 from threadline.model.places import ProblemKind
 
@@ -396,6 +399,34 @@ def test_cache_does_not_change_results(tmp_path: Path) -> None:
         assert keep_home(store, home, machine).stored == 0
     assert is_clean(store)
     assert sum(map(len, kept_versions(store).values())) == 8
+
+
+def test_torn_cache_takes_new_entries(tmp_path: Path) -> None:
+    """Wherever the last record was cut off, what is added afterwards is there the next time."""
+    path = tmp_path / "keep.memory"
+    KeepCache(path).add([("first", b"1")], ["first"])
+    start = path.stat().st_size
+    KeepCache(path).add([("second", b"2")], ["first", "second"])
+    whole = path.read_bytes()
+    for length in range(start, len(whole)):
+        path.write_bytes(whole[:length])
+        KeepCache(path).add([("third", b"3")], ["first", "third"])
+        assert dict(KeepCache(path).items()) == {"first": b"1", "third": b"3"}
+
+
+def test_file_is_complete_whatever_size_another_manifest_claims(store: Store, tmp_path: Path) -> None:
+    """Another machine's version claims to be longer than it is. A file that starts with it is kept completely."""
+    keep_home(store, write_home(tmp_path / "theirs", {transcript_path(1): lines(1, 10)}), THERE)
+    (manifest,) = Catalogue(store).manifests
+    for path in store.run_files():
+        path.unlink()
+    rows = [replace(row, size=row.size + 500) if isinstance(row, FileRow) else row for row in manifest.rows]
+    store.put_run([manifest.run, *rows])
+    data = lines(1, 10) + lines(2, 100)
+    keep_home(store, write_home(tmp_path / "home", {transcript_path(1): data}))
+    catalogue = Catalogue(store)
+    (version,) = [version for version in catalogue.newest() if version.machine == HERE.id]
+    assert b"".join(catalogue.data(version)) == data
 
 
 def test_truncated_pack_is_stored_again(store: Store, tmp_path: Path) -> None:

@@ -66,6 +66,13 @@ def test_random_bytes_are_not_a_manifest(data: bytes) -> None:
         parse_manifest(data, "one")
 
 
+def test_text_that_is_not_utf8_is_an_error() -> None:
+    """A manifest whose label is not UTF-8 is damaged."""
+    text = encode_rows([_RUN, _END]).replace(b'"here"', b'"\xff"')
+    with pytest.raises(Unreadable, match="damaged"):
+        parse_manifest(text, "one")
+
+
 @pytest.mark.parametrize("rows", [[], [_RUN], [_END], [_END, _RUN]])
 def test_truncated_manifest_is_an_error(rows: list[AnyRow]) -> None:
     """A manifest begins with its run and ends with its end."""

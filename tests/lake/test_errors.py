@@ -29,6 +29,7 @@ pytest.importorskip("pyiceberg", reason="needs the extra lake")
 
 from threadline.errors import Unreadable
 from threadline.lake import build_lake, read_commit, read_usage
+from threadline.lake.bronze import LAKE_FILE
 from threadline.storage import Bucket
 
 
@@ -110,6 +111,13 @@ def test_a_service_that_refuses(
     uri = "s3://team-bucket/lake"
     for words in (["init"], ["push", "--home", str(tmp_path / "home")], ["build"], ["usage"], ["status"]):
         assert_refused(cli("lake", words[0], uri, *words[1:]), "s3://team-bucket/lake", sentence)
+
+
+def test_an_object_that_is_not_utf8(cli: CliRunner, lake: Bucket) -> None:
+    """A damaged text in the lake's own object is reported like any other damage."""
+    damaged = lake.get(LAKE_FILE).replace(b'"full"', b'"\xff"')
+    lake.put(LAKE_FILE, damaged)
+    assert_refused(cli("lake", "status", lake.uri), "is damaged", "Restore it from a backup")
 
 
 def test_a_file_of_the_tables_that_is_missing(cli: CliRunner, lake: Bucket) -> None:

@@ -106,6 +106,36 @@ def test_session(answers: Answers) -> None:
         answers.session("5e55")
 
 
+def test_sessions_are_named_like_in_other_interfaces(answers: Answers, home: Path) -> None:
+    """A whole id names that session, also if other ids begin with it; upper and lower case are the same."""
+    for name in (f"{OTHER}-copy", "Heron-Notes"):
+        rows = transcript(prompt("A note"), reply("Noted."), pen=Pen(session=name, cwd="/work/application"))
+        write(home / f"projects/-work-application/{name}.jsonl", *rows)
+    assert f"{OTHER}.jsonl" in quoted(answers.session(OTHER))
+    assert f"{OTHER}.jsonl" in quoted(answers.session(OTHER.upper()))
+    for name in ("Heron-Notes", "heron", "HERON-notes"):
+        assert "Heron-Notes.jsonl" in quoted(answers.session(name))
+    with pytest.raises(NotFound):
+        answers.session("")
+
+
+def test_sessions_with_the_same_id_stay_apart(home: Path) -> None:
+    """The calls and files of a session are its own, whatever a session of another project with the same id did."""
+    rows = transcript(
+        call("Bash", "shred heron", "ok"),
+        call("Write", {"file_path": "/work/application/other.py", "content": "1"}, "ok"),
+        pen=Pen(session=FIRST, cwd="/work/application"),
+    )
+    write(home / f"projects/-work-application/{FIRST}.jsonl", *rows)
+    scoped = Answers(partial(threadline.open, home), Path("/work/app"), Settings())
+    assert scoped.session(FIRST, show="calls").startswith("3 calls:")
+    assert "shred" not in scoped.session(FIRST, show="calls")
+    assert "other.py" not in scoped.session(FIRST, show="files")
+    elsewhere = Answers(partial(threadline.open, home), Path("/work/application"), Settings())
+    assert elsewhere.session(FIRST, show="calls").startswith("2 calls:")
+    assert elsewhere.session(FIRST, show="files").startswith("1 file.")
+
+
 def test_recall(answers: Answers) -> None:
     """Prompts, replies, failures and commits, newest first, each with its place."""
     text = quoted(answers.recall("heron"))

@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
 from tests.web.client import Client
 
 _AGENTS = ("a1b2c3d4e", "b1b2c3d4e")
 
 
 def _client(home: Path, *agents: str) -> Client:
-    for agent in agents:
+    for number, agent in enumerate(agents):
         pen = Pen(SESSION, agentId=agent, isSidechain=True)
         path = home / "projects" / "-work" / SESSION / "subagents" / f"agent-{agent}.jsonl"
-        write(path, *transcript(prompt("Count the shelves"), reply(f"Counted by {agent}"), pen=pen))
+        edit = call("Write", {"file_path": f"/work/{agent}.txt", "content": "7"}, "ok")
+        parts = (prompt("Count the shelves"), *[edit] * number, reply(f"Counted by {agent}"))
+        write(path, *transcript(*parts, pen=pen))
     return Client(home)
 
 
@@ -53,6 +55,19 @@ def test_unknown_sessions_agents_and_entries_are_not_found(tmp_path: Path, path:
     assert _client(tmp_path, *_AGENTS).get(f"/session/{path}").status_code == 404
 
 
+@pytest.mark.parametrize("milliseconds", [1e300, -1e300, 10**30, -5, 0])
+def test_an_impossible_duration_of_an_agent_is_ignored(tmp_path: Path, milliseconds: float) -> None:
+    """The list of agents shows an agent without a transcript, whatever its result says about the time it took."""
+    *before, row, last = transcript(prompt("Sort"), call("Agent", {"description": "Count"}, "7"), reply("Done"))
+    assert isinstance(row, dict)
+    row["toolUseResult"] = {"status": "completed", "agentId": _AGENTS[0], "totalDurationMs": milliseconds}
+    write(tmp_path / f"projects/-work/{SESSION}.jsonl", *before, row, last)
+    client = Client(tmp_path)
+    assert client.get(f"/session/{SESSION}/agents").status_code == 200
+    (agent,) = client.get(f"/session/{SESSION}/agents.json").json()
+    assert (agent["missing"], agent["duration"]) == (True, "PT1S")
+
+
 def test_an_existing_session_is_shown_instead_of_its_agents(client: Client) -> None:
     """An agent that an existing session does not have is not found."""
     assert client.get(f"/session/{SESSION}").status_code == 200
@@ -74,9 +89,23 @@ def test_an_agent_without_its_session_can_be_compared(tmp_path: Path) -> None:
     """Lists do not show it, but its page does, with the same figures."""
     client = _client(tmp_path, *_AGENTS)
     name = f"agent-{_AGENTS[0]}"
-    row, _ = (each["row"] for each in client.get(f"/compare.json?a={name}&b=agent-{_AGENTS[1]}").json())
+    first, second = client.get(f"/compare.json?a={name}&b=agent-{_AGENTS[1]}").json()
+    row = first["row"]
     head = client.get(f"/session/{name}.json").json()
     assert (row["address"], row["turns"], row["calls"]) == (f"/session/{name}", head["turns"], head["calls"])
     assert row["tokens"] == head["tokens"] > 0
     assert row["amount"] == head["amount"]
     assert row["last"] == head["ended"]
+    assert (first["tools"], first["files"]) == ({}, [])
+    assert (second["tools"], second["files"]) == ({"Write": 1}, [f"/work/{_AGENTS[1]}.txt"])
+
+
+def test_sessions_with_the_same_id_can_be_compared(tmp_path: Path) -> None:
+    """Each has its own calls and files, although another folder has a session with its id."""
+    for number, folder in enumerate(("a", "b"), 1):
+        edits = [call("Write", {"file_path": f"/work/{folder}/{at}", "content": "7"}, "ok") for at in range(number)]
+        rows = transcript(prompt("Count"), *edits, reply("Counted"), pen=Pen(cwd=f"/work/{folder}"))
+        write(tmp_path / f"projects/-work-{folder}/{SESSION}.jsonl", *rows)
+    sessions = Client(tmp_path).get(f"/compare.json?a=-work-a/{SESSION}&b=-work-b/{SESSION}").json()
+    assert [session["tools"] for session in sessions] == [{"Write": 1}, {"Write": 2}]
+    assert [session["files"] for session in sessions] == [["/work/a/0"], ["/work/b/0", "/work/b/1"]]

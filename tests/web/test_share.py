@@ -54,6 +54,15 @@ def test_nothing_is_exported_before_the_preview(leaky: Client) -> None:
     assert leaky.get(f"{PAGE}/share/file?format=md").status_code == 400
 
 
+@pytest.mark.parametrize("form", ["atif", "inspect", "scout", "messages", "hf"])
+def test_formats_for_other_programs_are_not_offered(leaky: Client, form: str) -> None:
+    """Those are for many sessions: `threadline export` writes them. The page names the formats that it has."""
+    for path in (f"share?format={form}&preview=1", f"share/file?format={form}"):
+        answer = leaky.get(f"{PAGE}/{path}")
+        assert answer.status_code == 400
+        assert "must be one of html, md" in answer.text
+
+
 @pytest.mark.parametrize("form", ["html", "md", "txt", "json"])
 def test_the_file_is_what_was_previewed(leaky: Client, form: str) -> None:
     """The preview counts what was redacted; the file has the hash of the preview, and no secret."""

@@ -34,6 +34,8 @@ _CALL_FIELDS = frozenset({"tool", "tool_use_id", "id", "name", "input"})
 _RESULT_FIELDS = frozenset({"result", "tool_use_id", "content", "is_error"})
 _RENAMED_CALL = "its call has another id in the transcript"
 _ID_FIELDS = ("leafUuid", "messageId", "logicalParentUuid", "sourceToolAssistantUUID", "snapshotMessageId")
+_AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.@-]{0,127}")
+"""An id that can be part of a file name. A source may come from anywhere."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 Row = dict[str, Any]
 
@@ -226,7 +228,8 @@ class _SessionBuilder:
         self._facts: dict[str, str] = {}
         self._agent_ids: dict[str, str] = {}  # by the call that started the agent
         self._main = _Thread()
-        self._agents: dict[str, _Thread] = {}
+        self._agents: dict[str, _Thread] = {}  # by the agent's id; an agent that is resumed has several calls
+        self._agent_calls: dict[str, str] = {}  # the first call of each agent, by the agent's id
         self._agent_meta: dict[str, Row] = {}
         self._next_time: datetime | None = None
         self._call_ids: set[str] = set()
@@ -258,8 +261,9 @@ class _SessionBuilder:
     def finish(self) -> ConvertedSession:
         """Return the session."""
         files: dict[str, list[Row] | Row] = {f"{self._session}.jsonl": self._main.rows}
-        for call, thread in self._agents.items():
-            folder = f"{self._session}/subagents/agent-{thread.agent}"
+        for agent, thread in self._agents.items():
+            folder = f"{self._session}/subagents/agent-{agent}"
+            call = self._agent_calls[agent]
             files[f"{folder}.jsonl"] = thread.rows
             files[f"{folder}.meta.json"] = {**self._agent_meta.get(call, {}), "toolUseId": call}
         cwd = self._facts.get("cwd", self._default_cwd)
@@ -271,7 +275,11 @@ class _SessionBuilder:
         if row.agent_call is None and isinstance(result, dict) and isinstance(result.get("agentId"), str):
             for block in _blocks(row.fields.get("message")):
                 if block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str):
-                    self._agent_ids.setdefault(block["tool_use_id"], result["agentId"])
+                    if _AGENT_ID.fullmatch(result["agentId"]):
+                        self._agent_ids.setdefault(block["tool_use_id"], result["agentId"])
+                    else:
+                        reason = "it cannot be part of a file name"
+                        self._findings.add("dropped", "agentId", result["agentId"], reason, row)
 
     def _add(self, row: SourceRow) -> None:
         thread = self._main if row.agent_call is None else self._agent_thread(row)
@@ -298,13 +306,12 @@ class _SessionBuilder:
 
     def _agent_thread(self, row: SourceRow) -> _Thread:
         call = self._renamed_calls.get(row.agent_call or "", row.agent_call or "")
-        if call not in self._agents:
-            agent = self._agent_ids.get(call) or self._agent_ids.get(row.agent_call or "")
-            if agent is None:
-                agent = _make_id("a", self._session, call)[:17]
-                self._findings.add("invented", "agentId", agent, "the rows name only the call that started it", row)
-            self._agents[call] = _Thread(agent)
-        return self._agents[call]
+        agent = self._agent_ids.get(call) or self._agent_ids.get(row.agent_call or "")
+        if agent is None:
+            agent = self._agent_ids[call] = _make_id("a", self._session, call)[:17]
+            self._findings.add("invented", "agentId", agent, "the rows name only the call that started it", row)
+        self._agent_calls.setdefault(agent, call)
+        return self._agents.setdefault(agent, _Thread(agent))
 
     def _message(self, row: SourceRow, role: str) -> Row:
         """Return the message of a row, with the fields that every message has."""

@@ -326,6 +326,10 @@ class Index:
                 names.setdefault(brief.id, []).append((brief.path, brief.name))
         return names
 
+    def qualified_id(self, session: str, path: Path) -> str:
+        """The id of a session; if others have the same id, with the folder of its transcript: `FOLDER/ID`."""
+        return f"{path.parent.name}/{session}" if session in self.shared_names() else session
+
     def titles(self, sessions: Collection[str]) -> dict[str, str]:
         """The titles of these sessions, without those that have none."""
         from threadline.index.queries import find_titles

@@ -521,17 +521,23 @@ class TranscriptSelection(Struct, frozen=True):
 
 
 def select_transcripts(connection: sqlite3.Connection, session: str | None, project: str | None) -> TranscriptSelection:
-    """The transcripts of a session, by its id or a prefix, in projects whose path contains a text, ignoring case."""
+    """The transcripts of a session, in projects whose path contains a text, ignoring case.
+
+    A session is named by its id or a prefix; with `FOLDER/` before that, only transcripts in that project folder count.
+    """
     rows = connection.execute(
-        """SELECT t.transcript_id, t.lines, t.project_id,
+        """SELECT t.transcript_id, t.lines, t.project_id, p.folder,
             COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id))
-        FROM transcripts t"""
+        FROM transcripts t JOIN projects p ON p.project_id = t.folder_id"""
     ).fetchall()
     projects = _matching_projects(connection, project) if project is not None else None
+    if session is not None and "/" in session:
+        folder, _, session = session.rpartition("/")
+        rows = [row for row in rows if decode_path(row[3]) == folder]
     sessions = frozenset(match_ids(session, (row[-1] for row in rows))) if session is not None else None
     matches = [
         (number, lines)
-        for number, lines, own_project, own_session in rows
+        for number, lines, own_project, _folder, own_session in rows
         if (sessions is None or own_session in sessions) and (projects is None or own_project in projects)
     ]
     is_few = sum(lines for _, lines in matches) <= _FEW_LINES

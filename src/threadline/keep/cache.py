@@ -36,17 +36,18 @@ class KeepCache:
             data = path.read_bytes()
         except OSError:
             return
-        self._size = len(data)
-        at = 0
+        at = end = 0
         while at + _RECORD_HEADER.size <= len(data):
             name_length, length, checksum = _RECORD_HEADER.unpack_from(data, at)
             at += _RECORD_HEADER.size
             body = data[at : at + name_length + length]
             at += name_length + length
             if crc32(body) != checksum:
-                self._size = 0  # the machine stopped while this was appended: the file is written again
                 break
             self._entries[body[:name_length].decode(errors="replace")] = body[name_length:]
+            end = at
+        # If the machine stopped while the last record was appended, the file is written again.
+        self._size = len(data) if end == len(data) else 0
 
     def get(self, name: str) -> bytes | None:
         """What was read from a file."""
@@ -140,7 +141,7 @@ def load_state(path: Path, kind: type[_StateType]) -> _StateType | None:
     """Load saved state; None if there is none, or not of this version."""
     try:
         state = msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return state if state.version == STATE_VERSION else None
 

@@ -275,10 +275,11 @@ class _KeepRun:
             if version.torn or not 0 < version.size <= status.st_size or not self._stored.issuperset(version.pieces):
                 continue
             locations = [located.get(hash_) for hash_ in version.pieces]
-            if all(
+            is_same = all(
                 location is not None and sha256(file.read(location.length)).hexdigest() == hash_
                 for location, hash_ in zip(locations, version.pieces, strict=True)
-            ):
+            )
+            if is_same and file.tell() == version.size:  # a merged keep may claim any size
                 self._required_packs.update(location.pack for location in locations if location is not None)
                 return version.pieces, version.size
             file.seek(0)

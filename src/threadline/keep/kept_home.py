@@ -240,7 +240,7 @@ def _machine_names(origins: Sequence[HomeOrigin], own_machine: str | None) -> di
 def _read_keep_id(keep: Path) -> str:
     try:
         id_ = msgspec.json.decode(read_file(keep / KEEP_JSON, follow_symlinks=False), type=_KeepInfo).id
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
         id_ = ""  # keep.json is damaged; the rest can still be read
     except OSError as error:
         raise Unreadable(_unreadable_message(keep, error)) from None

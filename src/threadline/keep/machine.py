@@ -158,5 +158,5 @@ def _read_last_runs(machine: Path) -> dict[str, LastRun]:
         return msgspec.json.decode(
             files.read_file(machine / LAST_RUNS_FILE, follow_symlinks=False), type=dict[str, LastRun]
         )
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}

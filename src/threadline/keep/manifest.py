@@ -145,7 +145,7 @@ def parse_manifest(text: bytes, name: str) -> Manifest:
     """
     try:
         rows = tuple(_decoder.decode(line) for line in text.split(b"\n") if line)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise damaged_manifest_error(name, str(error)) from None
     if not rows or not isinstance(rows[0], RunRow) or not isinstance(rows[-1], EndRow):
         raise damaged_manifest_error(name, "it is cut off")

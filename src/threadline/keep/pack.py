@@ -171,7 +171,7 @@ def decode_table(body: bytes, name: str) -> PackContents:
     """
     try:
         contents = _decoder.decode(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise _damaged_pack_error(name, "its table of contents cannot be read") from None
     if contents.version > PACK_VERSION:
         raise Unreadable(f"The pack {name!r} has a newer format ({contents.version}). Update threadline.")

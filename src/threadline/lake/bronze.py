@@ -228,7 +228,7 @@ def read_lake(bucket: Bucket) -> LakeInfo:
         info = _decode_info(bucket.get(LAKE_FILE))
     except NotFound:
         raise NotFound(f"There is no lake at {bucket.name!r}. Create one: threadline lake init {bucket.name}") from None
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Unreadable(f"{bucket.location(LAKE_FILE)!r} is damaged. Restore it from a backup.") from None
     if info.version > LAKE_VERSION:
         raise Unreadable(f"The lake {bucket.name!r} has a newer format ({info.version}). Update threadline.")
@@ -255,7 +255,7 @@ def read_batch(bucket: Bucket, machine: str, number: int) -> Batch:
     path = batch_path(machine, number)
     try:
         batch = _decode_batch(decompress(bucket.get(path), path))
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Unreadable(f"The batch {bucket.location(path)!r} is damaged. Restore it from a backup.") from None
     if batch.version > LAKE_VERSION:
         raise Unreadable(f"The batch {bucket.location(path)!r} has a newer format. Update threadline.")

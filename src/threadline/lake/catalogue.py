@@ -87,7 +87,7 @@ def read_commit(bucket: Bucket) -> Commit | None:
         return None
     try:
         commit = _decode_commit(bucket.get(paths[-1]))
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Unreadable(
             f"{bucket.location(paths[-1])!r} is damaged. Delete it, then run `threadline lake build {bucket.name}`."
         ) from None

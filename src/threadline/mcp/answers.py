@@ -26,7 +26,7 @@ from threadline.model.insight.attribution import CostCause
 from threadline.model.insight.blame import BlamedLine
 from threadline.model.insight.outcomes import Outcome
 from threadline.model.ledger import sum_amounts
-from threadline.model.places import Place, is_uuid
+from threadline.model.places import Place, is_uuid, match_ids
 from threadline.model.state import FileEdit
 from threadline.model.text import count, count_agents, format_amount, format_time
 from threadline.redact import Settings, compile_patterns
@@ -132,7 +132,7 @@ class Answers:
 
     def _ask_about_file(self) -> None:
         """Ask for the history of a file that the newest session edited."""
-        for file in self.archive.files(session=str(self._load("last").id)):
+        for file in self.archive.files(session=self._qualified_id(self._load("last"))):
             if file.writes:
                 self.file_history(file.path, 1)
                 self.blame(file.path)
@@ -177,13 +177,13 @@ class Answers:
         elif turn is not None:
             self._add_turn(answer, loaded, turn)
         elif show == "files":
-            files = self.archive.files(session=str(loaded.id))
+            files = self.archive.files(session=self._qualified_id(loaded))
             answer.say(f"{count(len(files), 'file')}.")
             self._add_rows(
                 answer, files, lambda file: f"{file.path}  {count(file.reads, 'read')}, {count(file.writes, 'write')}"
             )
         elif show == "calls":
-            calls = self.archive.calls(session=str(loaded.id))
+            calls = self.archive.calls(session=self._qualified_id(loaded))
             answer.say(f"{count(len(calls), 'call')}: time, tool, outcome, place, input. Read one with its `place`.")
             self._add_rows(answer, calls, self._describe_call, lambda call: call.place)
         else:
@@ -565,13 +565,19 @@ class Answers:
         self._secrets.learn_session(_transcripts_of(session))
         return session
 
+    def _qualified_id(self, session: Session) -> str:
+        """What names only this session: others, which may be out of scope, may have the same id."""
+        return self.archive.open_index().qualified_id(str(session.id), session.path or Path())
+
     def _find_summary(self, name: str) -> SessionSummary:
         """The session whose id starts with a name; `last` is the newest in scope."""
-        matches = [
-            summary for summary in self.archive.sessions() if name == "last" or str(summary.id).startswith(name.lower())
-        ]
-        matches = [summary for summary in matches if self._is_in_scope(summary.project)] or matches[:1]
-        if not matches or not name:
+        sessions = list(self.archive.sessions())
+        in_scope = [summary for summary in sessions if self._is_in_scope(summary.project)]
+        if name == "last":
+            matches = in_scope or sessions[:1]
+        else:
+            matches = _match_sessions(name, in_scope) or _match_sessions(name, sessions)[:1]
+        if not matches:
             raise NotFound(f"There is no session {name!r}. Use `search` to find one.")
         if name != "last" and len({summary.id for summary in matches}) > 1:
             ids = ", ".join(str(summary.id) for summary in matches[:5] if is_uuid(str(summary.id)))
@@ -602,6 +608,12 @@ class Answers:
 
 def _transcripts_of(session: Session) -> list[str]:
     return [str(agent.transcript) for agent in (session.main, *session.agents)]
+
+
+def _match_sessions(name: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:
+    """The sessions with this id, or else all whose ids start with it."""
+    ids = frozenset(match_ids(name, (str(summary.id) for summary in sessions))) if name else frozenset[str]()
+    return [summary for summary in sessions if str(summary.id) in ids]
 
 
 def _first_bytes(lines: Iterable[_Text], size: int) -> Iterator[_Text]:

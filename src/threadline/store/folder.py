@@ -98,9 +98,10 @@ class SessionFolder:
         elif not (key.get("subpath") and _metadata_path(path).is_file()):
             return None
         if key.get("subpath"):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, RecursionError):
                 values = json.loads(read_in_home(_metadata_path(path), limit=_MAX_SMALL_FILE, home=self.folder))
-                entries.append({**values, "type": METADATA})
+                if isinstance(values, dict):
+                    entries.append({**values, "type": METADATA})
         return entries
 
     def list_sessions(self, project_key: str) -> list[StoredSession]:

@@ -176,6 +176,18 @@ def test_reports_of_the_terminal_are_pages(demo: Archive) -> None:
     assert [prompt["text"] for prompt in prompts] == [prompt.text for prompt in demo.history(limit=3)]
 
 
+def test_sessions_are_listed_by_their_id(tmp_path: Path) -> None:
+    """The filter and the palette take an id in upper and lower case, also one that two folders have."""
+    for folder, session in (("-a", transcripts.SESSION), ("-b", transcripts.SESSION), ("-b", "Heron-Notes")):
+        rows = transcripts.transcript(transcripts.prompt("Sort"), pen=transcripts.Pen(session, cwd=f"/work/{folder}"))
+        transcripts.write(tmp_path / "projects" / folder / f"{session}.jsonl", *rows)
+    client = Client(tmp_path)
+    for text, number in ((transcripts.SESSION, 2), (transcripts.SESSION.upper(), 2), ("heron", 1), ("Heron", 1)):
+        assert client.get(f"/sessions.json?grep={text}").json()["total"] == number
+        found = client.get(f"/palette.json?q={text}").json()
+        assert sum(item["title"] == "Sort" and item["action"] == "" for item in found) >= number
+
+
 def test_the_second_session_of_a_comparison_is_one_click_away(demo: Archive) -> None:
     """With one session, the page links to comparisons with others: first with those of the same project."""
     rows = data(ask(demo, "/sessions?limit=500"))["sessions"]

@@ -8,7 +8,6 @@ versions before it nor in what a session left is the commit's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from functools import reduce
 
 from msgspec import Struct
@@ -34,6 +33,7 @@ from threadline.insight.blame.origins import (
 )
 from threadline.insight.blame.timeline import FileTimeline
 from threadline.model.insight.blame import BlamedLine
+from threadline.model.times import moment_from_seconds
 from threadline.shell_syntax import input_command
 from threadline.thread import FactKind, FileFact, base_name
 
@@ -251,7 +251,7 @@ class FileHistory:
             return unknown("Claude Code made this commit, in a session that is not recorded.", commit.commit)
         if self._may_command_write(*window):
             return unknown("A command of a session may have written it before this commit.", commit.commit)
-        time = datetime.fromtimestamp(commit.time, UTC) if commit.time else None
+        time = moment_from_seconds(commit.time) if commit.time else None
         return BlamedLine(0, "", known=True, commit=commit.commit, author=commit.author or None, time=time)
 
 

@@ -126,11 +126,16 @@ def _read_session(request: PageRequest, name: str) -> ComparedSession:
         NotFound: there is no such session.
     """
     cached = request.session_cache.get(name, request.archive)
-    session_id = str(cached.session.id)
     brief = next((brief for brief in all_sessions(request) if brief.path == str(cached.path)), None)
-    row = session_rows(request, [brief])[0] if brief is not None else _bare_row(request, cached)
-    tools = Counter(call.tool for call in request.archive.calls(session=session_id, limit=None))
-    files = [file.path for file in request.archive.files(session=session_id, limit=None) if file.writes]
+    if brief is not None:
+        row = session_rows(request, [brief])[0]
+        session_id = request.archive.open_index().qualified_id(str(cached.session.id), cached.path)
+        tools = Counter(call.tool for call in request.archive.calls(session=session_id, limit=None))
+        files = [file.path for file in request.archive.files(session=session_id, limit=None) if file.writes]
+    else:  # the index would add what other agents of the missing session did
+        row = _bare_row(request, cached)
+        tools = Counter(call.tool for call in cached.session.calls)
+        files = [file.path for file in cached.session.at().files.values() if file.changed is not None]
     prompts = tuple(
         (turn.number, shorten(turn.act.text, 300), urls.session_url(name, at=f"L{turn.act.place.line}"))
         for turn in cached.session.turns

@@ -16,7 +16,7 @@ from threadline.render.html import el, join
 from threadline.web import urls
 from threadline.web.pages.annotations import read_or_none
 from threadline.web.pages.search import matching_words
-from threadline.web.pages.sessions import all_sessions
+from threadline.web.pages.sessions import all_sessions, names_session
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _palette_hits(request: PageRequest, text: str) -> Iterator[PaletteItem]:
 def _matches_words(brief: SessionBrief, words: list[str]) -> bool:
     """Whether the title or project contains each word, or the id begins with it."""
     text = f"{brief.title}\n{brief.project}".casefold()
-    return all(word in text or brief.name.startswith(word) for word in words)
+    return all(word in text or names_session(word, brief) for word in words)
 
 
 def _title_rank(title: str, words: list[str]) -> int:

@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from threadline.annotations import NO_ANNOTATION, Annotation
 from threadline.files import escape_path
 from threadline.model.ledger import Sum
+from threadline.model.places import starts_id
 from threadline.model.text import count, short_model_name
 from threadline.model.times import in_zone
 from threadline.render import shorten
@@ -179,10 +180,15 @@ def _matches_filters(brief: SessionBrief, request: PageRequest, since: datetime 
     project, text = request.text("project"), request.text("grep")
     return (
         (project is None or _contains(brief.project, project))
-        and (text is None or _contains(brief.title, text) or brief.name.startswith(text))
+        and (text is None or _contains(brief.title, text) or names_session(text, brief))
         and (since is None or (brief.last is not None and brief.last >= since))
         and (until is None or ((start := brief.first or brief.last) is not None and start <= until))
     )
+
+
+def names_session(text: str, brief: SessionBrief) -> bool:
+    """Whether a session's id, or its name in URLs, begins with a text. Ignores case, as `match_ids` does."""
+    return starts_id(text, brief.id) or starts_id(text, brief.name)
 
 
 def _matching_marks(request: PageRequest, briefs: list[SessionBrief]) -> list[SessionBrief]:

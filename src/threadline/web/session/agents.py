@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -152,8 +153,9 @@ def _row_of_call(call: Call, title: str, end: TaskNotification | None) -> AgentR
 
 
 def _duration_of_call(call: Call, milliseconds: float | None, end: TaskNotification | None) -> timedelta | None:
-    if milliseconds:
-        return timedelta(milliseconds=milliseconds)
+    if milliseconds is not None and milliseconds > 0:
+        with suppress(OverflowError):  # a transcript may contain any number
+            return timedelta(milliseconds=milliseconds)
     if end is not None and end.entry.timestamp is not None and call.timestamp is not None:
         return end.entry.timestamp - call.timestamp
     is_launched = isinstance(call.result, AgentResult) and call.result.status == _LAUNCHED

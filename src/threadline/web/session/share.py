@@ -180,7 +180,8 @@ def parse_choice(request: PageRequest) -> ShareChoice:
         BadQuery: they contradict each other.
     """
     scope = _scope(request)
-    form = request.enum("format", ExportFormat, ExportFormat.MD if scope == "entry" else ExportFormat.HTML)
+    default_form = ExportFormat.MD if scope == "entry" else ExportFormat.HTML
+    form = ExportFormat(request.choice("format", tuple(map(str, _FORMATS)), str(default_form)))
     first, last = request.optional_number("from"), request.optional_number("to")
     if scope == "turns" and first is not None and last is not None and last < first:
         raise BadQuery(f"from={first} is after to={last}.")
