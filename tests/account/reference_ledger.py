@@ -80,6 +80,7 @@ class Candidate:
             self.file.name.startswith(SIDE),
             self.began,
             self.row.get("timestamp", ""),
+            self.agent is not None,
             self.line,
         )
 

@@ -306,11 +306,12 @@ def test_most_complete_sighting_counts(better: dict[str, Any], worse: dict[str, 
         ({}, {"origin": _origin("s1", "acompact-1", side=True, began="2026-01-01T00:00:00.000Z")}),
         ({}, {"origin": _origin("s2", began="2026-01-05T09:00:00.001Z"), "time": "2025-01-01T00:00:00.000Z"}),
         ({}, {"origin": _origin("s2"), "time": "2026-01-05T09:00:00.001Z"}),
+        ({}, {"origin": _origin("s1", "a1")}),
         ({"origin": _origin("s1", "acompact-1", side=True)}, {"origin": _origin("s2", forked=True)}),
     ],
 )
 def test_earliest_original_owns_the_call(original: dict[str, Any], copy: dict[str, Any]) -> None:
-    """The order is: no fork, no side agent, the file that began first, the earliest row.
+    """The order is: no fork, no side agent, the file that began first, the earliest row, the main thread.
 
     It does not matter which counts.
     """

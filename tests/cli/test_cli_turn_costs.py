@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
+from tests.transcripts import SESSION, START, Pen, call, prompt, reply, transcript, write
 
 import threadline
 from threadline.load import read
 from threadline.model.places import AgentId
 
 AGENT = "a0000000000000001"
+COMPACTION = "acompact-0123456789abcdef"
 OTHER = "5e550002-0000-4000-8000-000000000002"
 
 
@@ -53,6 +56,25 @@ def test_an_agents_spending_counts_for_the_turn_that_started_it(home: Path) -> N
     }
     assert {str(agent): total.input for agent, total in costs.agents.items()} == {AGENT: 500}
     assert sum(total.amount or 0 for total in costs.turns.values()) == costs.total.amount == session.ledger.total.amount
+
+
+def test_what_an_agent_repeats_of_the_main_thread_counts_for_the_turn_that_said_it(home: Path, cli: CliRunner) -> None:
+    """A compaction's side agent repeats every row: turns keep their spending, and it has only that of its own reply."""
+    rows = [
+        row | {"isSidechain": True, "agentId": COMPACTION}
+        for row in map(json.loads, path(home).read_bytes().splitlines())
+    ]
+    own_ids = "5e550003-0000-4000-8000-000000000003"
+    pen = Pen(own_ids, START + timedelta(hours=1), sessionId=SESSION, agentId=COMPACTION, isSidechain=True)
+    summary = transcript(
+        prompt("Sum up"), reply("All.", input=3, output=3, message={"id": "msg_of_a_summary"}), pen=pen
+    )
+    write(home / f"projects/-work-app/{SESSION}/subagents/agent-{COMPACTION}.jsonl", *rows, *summary)
+    costs = read(path(home)).costs
+    assert {turn: total.input for turn, total in costs.turns.items()} == {1: 510, 2: 1000, None: 3}
+    assert {str(agent): total.input for agent, total in costs.agents.items()} == {AGENT: 500, COMPACTION: 3}
+    by_turn = cli("usage", "--home", home, "--by", "turn", "--session", SESSION, "--jsonl").jsonl
+    assert {row["turn"]: row["input"] for row in by_turn} == {1: 510, 2: 1000, None: 3}
 
 
 def test_usage_by_turn(home: Path, cli: CliRunner) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.transcripts import Row, call, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Row, call, prompt, reply, transcript, write
 
 import threadline
 
@@ -37,3 +37,19 @@ def test_copied_failure_is_listed_once(copied: Any, tmp_path: Path) -> None:
     write(folder / f"{COPY}.jsonl", *copied(rows), *later)
     (failure,) = threadline.open(tmp_path).failures()
     assert (failure.session, failure.place.rpartition(":")[0]) == (ORIGINAL, str(original))
+
+
+@pytest.mark.parametrize("repeating", ["acompact-0123456789abcdef", "a0000000000000001"])
+def test_failure_that_an_agent_repeats_is_the_main_agents(repeating: str, tmp_path: Path) -> None:
+    """A compaction's side agent repeats the rows of the main agent, as forked agents did; the session goes on later."""
+    parts = transcript(prompt("go"), call("Bash", "make", result="no rule", error=True), reply("It failed."))
+    rows = [row for row in parts if isinstance(row, dict)]
+    later = transcript(prompt("again", timestamp="2026-02-01T00:00:00.000Z"))
+    main = write(tmp_path / f"projects/-work-app/{SESSION}.jsonl", *rows, *later)
+    repeated = [{**row, "isSidechain": True, "agentId": repeating} for row in rows]
+    write(main.with_suffix("") / f"subagents/agent-{repeating}.jsonl", *repeated)
+    with threadline.open(tmp_path) as archive:
+        (failure,) = archive.failures()
+        (listed,) = archive.calls()
+    assert (failure.agent, failure.turn, failure.place.rpartition(":")[0]) == (None, 1, str(main))
+    assert (listed.agent, str(listed.place)) == (None, failure.place)

@@ -180,9 +180,12 @@ def _completeness(sighting: Sighting) -> tuple[object, ...]:
 
 
 def _precedence(sighting: Sighting) -> tuple[object, ...]:
-    """Sort key: the least is the earliest original, judging by the sighting alone."""
+    """Sort key: the least is the earliest original, judging by the sighting alone.
+
+    An agent that was forked begins with copies of the main thread's rows, and so at the same time.
+    """
     origin = sighting.origin
-    return sighting.is_repeat, origin.forked, origin.side, origin.began, sighting.time
+    return sighting.is_repeat, origin.forked, origin.side, origin.began, sighting.time, origin.agent is not None
 
 
 def _stable_order(sighting: Sighting) -> tuple[object, ...]:

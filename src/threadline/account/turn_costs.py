@@ -6,11 +6,15 @@ started, even if it continued into the next one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 from msgspec import Struct
 
 from threadline.account.ledger import Ledger
+from threadline.model.entries import Entry
 from threadline.model.ledger import Charge, SessionCosts
-from threadline.model.places import AgentId
+from threadline.model.places import AgentId, CallId
 from threadline.model.session import Session
 
 _MAX_PROMPT = 200
@@ -19,7 +23,9 @@ _MAX_PROMPT = 200
 class TurnTable(Struct, frozen=True):
     """The turn and the agent of every row of a session, to look up charges.
 
-    Rows are identified by their uuid; those without one by `TRANSCRIPT:LINE`. `prompts` are the prompts by turn.
+    Rows are identified by their uuid; those without one by `TRANSCRIPT:LINE`. A row that is repeated is where it was
+    first: in the main thread if that has it, and in a side agent only if no other agent has it. `prompts` are the
+    prompts by turn.
     """
 
     rows: dict[str, tuple[int | None, AgentId | None]]
@@ -29,12 +35,21 @@ class TurnTable(Struct, frozen=True):
     def of(session: Session) -> TurnTable:
         """Build the table of a session."""
         rows: dict[str, tuple[int | None, AgentId | None]] = {}
-        call_turns = {call.id: call.turn for call in session.calls}
+
+        def add(entries: Iterable[Entry], turn: int | None, agent: AgentId | None) -> None:
+            for entry in entries:
+                rows.setdefault(_row_key(entry.uuid, str(entry.place)), (turn, agent))
+
         for turn in session.main.turns:
-            rows.update((_row_key(entry.uuid, str(entry.place)), (turn.number, None)) for entry in turn.entries)
-        for agent in session.agents:
+            add(turn.entries, turn.number, None)
+        # Some agents repeat the rows of the thread that started them; a compaction's side agent repeats all of them.
+        agents = sorted(session.agents, key=lambda agent: agent.side is not None)
+        call_turns: dict[CallId, int | None] = {}
+        for call in chain(session.main.calls, *(agent.calls for agent in agents)):
+            call_turns.setdefault(call.id, call.turn)
+        for agent in agents:
             started = call_turns.get(agent.link.call) if agent.link.call is not None else None
-            rows.update((_row_key(entry.uuid, str(entry.place)), (started, agent.id)) for entry in agent.entries)
+            add(agent.entries, started, agent.id)
         prompts = {turn.number: turn.act.text[:_MAX_PROMPT] for turn in session.turns if turn.act is not None}
         return TurnTable(rows, prompts)
 

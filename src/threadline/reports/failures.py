@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from threadline.errors import Error
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry
-from threadline.model.homes import Transcript
+from threadline.model.homes import Transcript, side_agent_kind_by_id
 from threadline.model.names import names_tool
 from threadline.model.places import AgentId, EntryId, Place, SessionId, match_ids
 from threadline.model.session import Session
@@ -30,6 +30,7 @@ FAILURES = (*map(str, FAILED_OUTCOMES), _API_ERROR)
 """The values of `Failure.what`."""
 _MAX_TEXT = 2000
 _MAX_REPR = 60
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 _ERROR_TAGS = re.compile(r"</?tool_use_error>")
 
 InputSummary = Callable[[str, Any], str]
@@ -114,7 +115,7 @@ class FailureList(Listing[Failure]):
 
 
 class TranscriptFailures(Struct, frozen=True):
-    """The failures in one transcript, and its last time: of two transcripts with the same, the original ends first."""
+    """The failures in one transcript, and its last time."""
 
     failures: list[Failure] = []
     last: datetime | None = None
@@ -162,10 +163,19 @@ def find_failures(
 ) -> list[Failure]:
     """Return the failures in these transcripts, oldest first, each once. Uses all cores if that pays."""
     read = map_transcripts(partial(transcript_failures, summarize=summarize), transcripts, jobs=jobs, progress=progress)
-    earliest = datetime.min.replace(tzinfo=UTC)
-    # Originals first, so that a copy never replaces one.
-    ordered = sorted(read, key=lambda pair: (pair[1].last or earliest, str(pair[0].path)))
+    ordered = sorted(read, key=lambda pair: _original_first_key(*pair))
     return sort_and_dedupe(failure for _, failures in ordered for failure in failures.failures)
+
+
+def _original_first_key(transcript: Transcript, failures: TranscriptFailures) -> tuple[object, ...]:
+    """Sort key: of a failure that several transcripts contain, the first one counts.
+
+    Agents may repeat rows of the thread that started them, and side agents repeat those of any agent. A copy of a
+    session ends later than the original.
+    """
+    agent = transcript.agent
+    is_side = agent is not None and side_agent_kind_by_id(agent) is not None
+    return agent is not None, is_side, failures.last or _EARLIEST, str(transcript.path)
 
 
 def sort_and_dedupe(failures: Iterable[Failure]) -> list[Failure]:

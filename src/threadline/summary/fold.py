@@ -31,11 +31,12 @@ from threadline.model.session import Act, conversation_time
 from threadline.model.times import sortable_time
 from threadline.model.titles import SummaryLinks, SummaryRef, choose_summary, shorten_title
 from threadline.parse import (
+    Chunk,
     TranscriptLinks,
+    TranscriptReader,
     decode_object,
     entries,
     find_lines,
-    find_lines_in_block,
     find_named_entries,
 )
 from threadline.summary.transcripts import SummaryState, TranscriptSummary, summary_from_state
@@ -302,7 +303,7 @@ def _hash_text(text: str) -> bytes:
 
 
 # Titles, last prompts and summaries may be anywhere, and are found by their bytes.
-_TITLE_MARKER, _OTHER_MARKERS = b'-title"', (b'"last-prompt"', b'"summary"')
+_TITLE_MARKERS = (b'-title"', b'"last-prompt"', b'"summary"')
 
 
 def read_session_titles(found: Iterable[Found], sessions: Collection[str]) -> dict[str, str]:
@@ -336,13 +337,30 @@ def _read_entries(transcript: Transcript) -> Iterator[Entry]:
 
 
 def _title_entries(transcript: Transcript) -> Iterator[Entry]:
-    """Yield the titles, last prompts and summaries of a transcript, as far as it can be read."""
-    place = Place(str(transcript.path))
+    """Yield the titles, last prompts and summaries of a transcript in file order, as far as it can be read."""
     with suppress(Error):
-        for match in find_lines(transcript.path, _TITLE_MARKER):
-            others = (line for marker in _OTHER_MARKERS for line in find_lines_in_block(match.block, marker))
-            for line in (*match.lines, *others):
-                with suppress(ValueError, RecursionError):  # a line that the block cuts comes again with the next
-                    entry, _ = decode_object(line, place)
-                    if not isinstance(entry, ChainEntry):
-                        yield entry
+        for match in find_lines(transcript.path, _TITLE_MARKERS[0]):
+            for line in _lines_with_titles(match.block):
+                yield from (entry for entry in _decode_line(transcript, line) if not isinstance(entry, ChainEntry))
+
+
+def _lines_with_titles(block: bytes) -> Iterator[bytes]:
+    ends: dict[int, int] = {}
+    for marker in _TITLE_MARKERS:
+        at = block.find(marker)
+        while at >= 0:
+            end = block.find(b"\n", at) + 1 or len(block)
+            ends[block.rfind(b"\n", 0, at) + 1] = end
+            at = block.find(marker, end)
+    return (block[start : ends[start]] for start in sorted(ends))
+
+
+def _decode_line(transcript: Transcript, line: bytes) -> list[Entry]:
+    """Return the entry of a line; several if it is damaged, and none if it has no end."""
+    path = str(transcript.path)
+    try:
+        return [decode_object(line, Place(path))[0]]
+    except (ValueError, RecursionError):
+        # A line that the block cuts comes again with the next one.
+        is_cut = not line.endswith(b"\n")
+        return [] if is_cut else list(TranscriptReader(path).decode_line_by_line(Chunk([line], 0), 1))
