@@ -127,7 +127,7 @@ def test_nothing_says_what_would_help(cli: CliRunner, tmp_path: Path) -> None:
 def test_limit_counts_for_every_output(cli: CliRunner, demo_home: Path, command: str, *, across: bool) -> None:
     """`--limit` limits rows for programs, too; without it, they get all."""
     period = ["--since", "2020"] if across else ["a15ab551"]
-    arguments = [*command.split(), *period, "--home", demo_home]
+    arguments = [*command.split(), *period, "--home", str(demo_home)]
     rows, limited = (
         document["rows"] if isinstance(document, dict) else document
         for document in (cli(*arguments, *limit, "--json").json for limit in ((), ("--limit", "1")))
