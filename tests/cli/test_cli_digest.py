@@ -59,7 +59,10 @@ def test_nothing_says_when_something_was_spent(cli: CliRunner, home: Path) -> No
     """An empty period is not an error."""
     result = cli("digest", "--week", "2020-W01", "--home", home, "--tz", "UTC")
     assert (result.code, result.out) == (1, "")
-    assert "The last usage is from 2026-01-05" in result.err
+    assert "The last usage is from 2026-01-05; to see it, use --week 2026-01-05." in result.err
+    for options in (["--month", "2020-01"], ["--since", "2020-01-01", "--until", "2020-01-02"]):
+        hint = cli("digest", *options, "--home", home, "--tz", "UTC").err.split("use ")[-1].rstrip(".\n").split()
+        assert cli("digest", *hint, "--home", home, "--tz", "UTC").code == 0, hint
     assert cli("digest", "--week", "2020-W01", "--home", home, "--json").json["total"]["charges"] == 0
     spend(home, datetime(9999, 12, 30, tzinfo=UTC), session="5e551011-0000-4000-8000-000000000003")
     result = cli("digest", "--week", "2020-W01", "--home", home, "--tz", "UTC")

@@ -120,3 +120,19 @@ def test_nothing_says_what_would_help(cli: CliRunner, tmp_path: Path) -> None:
     assert cli("waste", "last", "--min", "0", "--home", tmp_path).err == "threadline: No avoidable costs found.\n"
     assert cli("outcomes", "last", "--home", tmp_path).err.endswith("edits in this session.\n")
     assert cli("tools", "last", "--tool", "None", "--home", tmp_path).err.endswith("calls in this session.\n")
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("command", ["why", "why --by kind", "waste --min 0"])
+def test_limit_counts_for_every_output(cli: CliRunner, demo_home: Path, command: str, *, across: bool) -> None:
+    """`--limit` limits rows for programs, too; without it, they get all."""
+    period = ["--since", "2020"] if across else ["a15ab551"]
+    arguments = [*command.split(), *period, "--home", str(demo_home)]
+    rows, limited = (
+        document["rows"] if isinstance(document, dict) else document
+        for document in (cli(*arguments, *limit, "--json").json for limit in ((), ("--limit", "1")))
+    )
+    assert len(rows) > 1
+    assert limited == rows[:1]
+    assert cli(*arguments, "--limit", "0", "--jsonl").jsonl == rows
+    assert len(cli(*arguments, "--limit", "1", "--csv").csv) == 1

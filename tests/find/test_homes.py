@@ -47,6 +47,12 @@ def test_invalid_named_home_is_an_error(tmp_path: Path, name: str) -> None:
         homes(tmp_path / name)
 
 
+def test_missing_archive_is_called_an_archive(tmp_path: Path) -> None:
+    """The suffix says what the user meant."""
+    with pytest.raises(NotFound, match=r"^There is no archive '.*backup\.tar\.gz'\. Check the path\.$"):
+        homes(tmp_path / "backup.tar.gz")
+
+
 def test_file_is_not_a_home(tmp_path: Path) -> None:
     """The message names the command that accepts a transcript."""
     (tmp_path / "a.jsonl").touch()

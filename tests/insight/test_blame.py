@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -186,7 +187,10 @@ def test_file_that_is_gone(sessions: Sessions) -> None:
     assert (blame.source, [line.text for line in blame.lines]) == (TextSource.SESSIONS, ["one = 1"])
     assert blame.statements[0].startswith(f"{blame.file!r} no longer exists.")
     sessions.file = sessions.work / "other.py"
-    with pytest.raises(NotFound, match="no session wrote one"):
+    with pytest.raises(NotFound, match=r"no session wrote one\. `threadline files` lists"):
+        sessions.blame(None)
+    sessions.file = sessions.work / "elsewhere" / blame.file.rpartition("/")[2]
+    with pytest.raises(NotFound, match=rf"Sessions touched other files of that name: .*{re.escape(blame.file)}"):
         sessions.blame(None)
     sessions.file = sessions.work
     with pytest.raises(BadQuery, match="is a folder"):

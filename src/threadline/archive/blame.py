@@ -146,10 +146,13 @@ class _Search:
         paths = list(dict.fromkeys(key.path for key in keys))
         exact = [name for name in paths if name in (path, file)]
         if not paths:
-            raise NotFound(
-                f"There is no file {path!r}, and no session wrote one."
-                f" `threadline files --path {base_name(path)}` lists what sessions touched."
+            others = [name for name in self._index.paths_named(base_name(path)) if name != path]
+            hint = (
+                f"Sessions touched other files of that name: {join_some(map(repr, others))}."
+                if others
+                else "`threadline files` lists the files that sessions touched."
             )
+            raise NotFound(f"There is no file {path!r}, and no session wrote one. {hint}")
         if len(paths) > 1 and len(exact) != 1:
             raise Ambiguous("\n".join([f"Sessions wrote several files {path!r}. Choose one:", *sorted(paths)]))
         name = exact[0] if exact else paths[0]

@@ -40,7 +40,7 @@ Exit codes: 0 success; 1 no home, or no index yet; 2 an error.
 @click.option(
     "--insight",
     is_flag=True,
-    help="Also attribute the costs of all sessions that changed, for `why` and `waste` across sessions.",
+    help="Also prepare the answers of `why`, `waste` and `outcomes` about all sessions that changed.",
 )
 @home_option
 @jobs_option

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _BUCKET_PREFIX = "s3:/"
 """How the name of a home in a bucket starts, also after it was a `Path`."""
 
+_ARCHIVE_SUFFIXES = frozenset({".zip", ".tar", ".gz", ".tgz", ".zst", ".tzst"})
+"""Suffixes of archives; only messages about missing ones need them."""
+
 
 def homes(
     *explicit: Path | str,
@@ -85,6 +88,8 @@ def _named_homes(
 
 def _check_named_home(path: Path) -> Path:
     if not _is_directory(path):
+        if path.suffix.lower() in _ARCHIVE_SUFFIXES:
+            raise NotFound(f"There is no archive {str(path)!r}. Check the path.")
         raise NotFound(f"There is no directory {str(path)!r}. Name one that Claude Code writes to, such as ~/.claude.")
     home = _home_for(path)
     try:

@@ -11,12 +11,12 @@ from threadline.model.insight.outcomes import Outcome, OutcomeGroup
 from threadline.model.insight.waste import Waste
 
 
-def attribution_record(attribution: Attribution, by: str | None = None) -> dict[str, Any]:
-    """An attribution; with `by`, its rows are added up by a key of `GROUP_KEYS`."""
+def attribution_record(attribution: Attribution, by: str | None = None, limit: int | None = None) -> dict[str, Any]:
+    """An attribution with at most `limit` rows; with `by`, they are added up by a key of `GROUP_KEYS`."""
     rows = (
-        [cause_record(cause) for cause in attribution.rows]
+        [cause_record(cause) for cause in attribution.rows[:limit]]
         if by is None
-        else [group_record(group, by) for group in group_rows(attribution.rows, by)]
+        else [group_record(group, by) for group in group_rows(attribution.rows, by)[:limit]]
     )
     return {
         "session": attribution.session,
@@ -28,12 +28,12 @@ def attribution_record(attribution: Attribution, by: str | None = None) -> dict[
     }
 
 
-def causes_record(causes: CauseList, by: str | None = None) -> dict[str, Any]:
-    """The causes of many sessions; with `by`, added up by a key of `GROUP_KEYS`."""
+def causes_record(causes: CauseList, by: str | None = None, limit: int | None = None) -> dict[str, Any]:
+    """The causes of many sessions, at most `limit` rows; with `by`, added up by a key of `GROUP_KEYS`."""
     rows = (
-        [cause_record(cause) for cause in causes]
+        [cause_record(cause) for cause in (causes if limit is None else causes.largest(limit))]
         if by is None
-        else [group_record(group, by) for group in causes.by(by)]
+        else [group_record(group, by) for group in causes.by(by)[:limit]]
     )
     return {
         "session": None,

@@ -163,9 +163,8 @@ def describe_work(work: WorkDone) -> str:
 def _project_blocks(project: DigestProject, digest: Digest, max_sessions: int) -> Iterator[DigestBlock]:
     yield _block("subheading", f"{one_line(project.project, _MAX_TITLE)}: {_amount(project.sum)}")
     spent = _amount(project.previous) if project.previous.charges else "nothing"
-    before = f"{_BEFORE[digest.period.unit].lower()}: {spent}"
-    facts = [count(len(project.sessions), "session"), _worked(project.worked), describe_work(project.work), before]
-    yield _block("text", f"{', '.join(filter(None, facts))}.")
+    facts = [count(len(project.sessions), "session"), _worked(project.worked), describe_work(project.work)]
+    yield _block("text", f"{', '.join(filter(None, facts))}. {_BEFORE[digest.period.unit]}: {spent}.")
     for session in project.sessions[:max_sessions]:
         yield from _session_blocks(session)
     others = project.sessions[max_sessions:]

@@ -43,8 +43,9 @@ def test_an_empty_result_is_explained(demo: Archive) -> None:
 
 
 def test_shows_a_bad_query_with_its_error(demo: Archive) -> None:
-    """The box keeps the query, and the error is shown."""
+    """The box keeps the query, and the error is shown, with the status that other pages have for bad values."""
     page = ask(demo, "/search?q=%22open")
+    assert page.status == 400
     assert data(page)["error"]
     assert 'value="&#34;open"' in str(page.main)
     assert 'role="alert"' in str(page.main)

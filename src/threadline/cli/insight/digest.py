@@ -216,5 +216,8 @@ def _explain_nothing(archive: Archive, result: Digest, project: str | None, zone
     days = [row.keys["day"] for row in archive.ledger(calls=False, project=project).by("day", zone=zone)]
     known = [day for day in days if day[:1].isdigit() and day <= tomorrow]
     about = f" by projects that match {project!r}" if project is not None else ""
-    last = f" The last usage is from {max(known)}." if known else " There is no usage yet."
-    return f"Nothing was spent in {result.period.name}{about}.{last}"
+    if not known:
+        return f"Nothing was spent in {result.period.name}{about}. There is no usage yet."
+    unit = result.period.unit if result.period.unit in {"day", "week", "month"} else "week"
+    last = f"The last usage is from {max(known)}; to see it, use --{unit} {max(known)}."
+    return f"Nothing was spent in {result.period.name}{about}. {last}"

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from threadline.cli import output as out
 from threadline.cli.options import (
+    NO_LIMIT,
     complete_with,
     home_option,
     jobs_option,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from threadline.archive import Archive
     from threadline.model.session import Session
 
-DEFAULT_LIMIT = 20
+_DEFAULT_LIMIT = 20
 """How many rows a table has, unless `--limit` says otherwise."""
 
 
@@ -45,9 +46,7 @@ def insight_options(function: Callable[..., Any]) -> Callable[..., Any]:
         home_option,
         jobs_option,
         prices_option,
-        limit_option(
-            f"Show at most N rows in the table. Default: {DEFAULT_LIMIT}. Other outputs have every row.", DEFAULT_LIMIT
-        ),
+        limit_option(f"Show at most N rows. Default: {_DEFAULT_LIMIT} in a table, otherwise all."),
         timezone_option,
         project_option("Across all sessions: only projects whose path contains TEXT."),
         until_option("Across all sessions: only what was paid up to and including WHEN."),
@@ -56,6 +55,13 @@ def insight_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         function = decorator(function)
     return function
+
+
+def default_limit(limit: int | None, output: str) -> int | None:
+    """The limit in effect: that of `--limit`, otherwise the default of a table, and none for programs."""
+    if limit is None and output == "table":
+        return _DEFAULT_LIMIT
+    return limit if limit != NO_LIMIT else None
 
 
 class Period(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import click
 from threadline.cli import output as out
 from threadline.cli.insight.period import (
     Period,
+    default_limit,
     format_share,
     format_where,
     insight_options,
@@ -94,7 +96,7 @@ def waste(
     project: str | None,
     zone: tzinfo,
     price_files: tuple[str, ...],
-    limit: int,
+    limit: int | None,
     homes: tuple[str, ...],
     jobs: int | None,
     output: str,
@@ -120,10 +122,10 @@ def waste(
         with open_session(session or "last", homes) as (loaded, archive):
             findings = archive.session_waste(loaded, detectors=detectors, limits=limits, prices=period.rates)
     return out.print_listing(
-        findings,
+        findings[: default_limit(limit, output)],
         output,
         row=waste_record,
-        table=lambda _rows: _format_waste(loaded, findings, limit),
+        table=lambda shown: _format_waste(loaded, findings, shown),
         nothing=lambda: reason or _explain_nothing(limits),
     )
 
@@ -134,8 +136,7 @@ def _explain_nothing(limits: WasteLimits) -> str:
     return f"No avoidable costs of at least {format_amount(limits.min_amount)}. Use --min 0 to see smaller ones."
 
 
-def _format_waste(session: Session | None, findings: WasteList, limit: int) -> str:
-    shown = findings[:limit]
+def _format_waste(session: Session | None, findings: WasteList, shown: Sequence[Waste]) -> str:
     cells = [
         (
             format_amount(finding.amount),

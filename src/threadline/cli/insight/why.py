@@ -12,6 +12,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.insight.period import (
     Period,
+    default_limit,
     format_share,
     format_where,
     insight_options,
@@ -20,7 +21,6 @@ from threadline.cli.insight.period import (
     turn_cell,
     with_session_heading,
 )
-from threadline.cli.options import NO_LIMIT
 from threadline.cli.resolve import open_session
 from threadline.insight import (
     GROUP_KEYS,
@@ -65,7 +65,7 @@ def why(
     project: str | None,
     zone: tzinfo,
     price_files: tuple[str, ...],
-    limit: int,
+    limit: int | None,
     homes: tuple[str, ...],
     jobs: int | None,
     output: str,
@@ -80,11 +80,12 @@ def why(
     the total is that of `threadline usage`. A size marked ~ is an estimate, scaled to the measured window.
     """
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
+    limit = default_limit(limit, output)
     if period.is_across_sessions:
         with period.open() as (archive, arguments):
             causes = archive.causes(**arguments)
             titles = archive.titles([group.key for group in causes.by("session")]) if by == "session" else {}
-            code = _print_causes(causes, lambda: causes_record(causes, by), by, limit, output, titles=titles)
+            code = _print_causes(causes, lambda: causes_record(causes, by, limit), by, limit, output, titles=titles)
             if code is not None:
                 if output == "table":
                     print_agents_only(archive, {group.key for group in causes.by("session")})
@@ -95,7 +96,7 @@ def why(
     with open_session(session or "last", homes) as (loaded, archive):
         attribution = archive.attribution(loaded, prices=period.rates)
     causes = CauseList([AttributedSessions([attribution])])
-    code = _print_causes(causes, lambda: attribution_record(attribution, by), by, limit, output, session=loaded)
+    code = _print_causes(causes, lambda: attribution_record(attribution, by, limit), by, limit, output, session=loaded)
     if code is not None:
         return code
     if loaded.sharing or loaded.continuations:
@@ -107,7 +108,7 @@ def _print_causes(
     causes: CauseList,
     record: Callable[[], dict[str, Any]],
     by: str | None,
-    limit: int,
+    limit: int | None,
     output: str,
     *,
     session: Session | None = None,
@@ -124,16 +125,16 @@ def _print_causes(
 
 
 def _format_causes(
-    causes: CauseList, by: str | None, limit: int, session: Session | None, titles: Mapping[str, str]
+    causes: CauseList, by: str | None, limit: int | None, session: Session | None, titles: Mapping[str, str]
 ) -> str:
     if by is None:
         total = sum(group.causes for group in causes.by("kind"))
-        rows = causes.largest(limit) if limit < NO_LIMIT else list(causes)
+        rows = list(causes) if limit is None else causes.largest(limit)
         table, shown = _cause_table(causes, rows, session), len(rows)
     else:
         groups = causes.by(by)
-        total, shown = len(groups), min(limit, len(groups))
-        table = _group_table(causes, groups[:shown], by, titles, is_period=session is None)
+        total, shown = len(groups), len(groups[:limit])
+        table = _group_table(causes, groups[:limit], by, titles, is_period=session is None)
     footer = _footer(causes, total - shown, is_period=session is None)
     return f"{with_session_heading(session, table)}\n\n{out.wrap_text(footer)}"
 

@@ -296,7 +296,7 @@ def _explain_no_files(archive: Archive, criteria: CrossSessionFilter, path: str 
         return unknown_project
     if path is None:
         return f"No session touched a file{' in that time' if criteria.time else ''}."
-    return f"No session touched a matching file {path!r}. --path matches the end of a path, by whole names."
+    return f"No session touched a file that matches {path!r}. --path matches the end of a path, by whole names."
 
 
 def _listed_file_row(file: ListedFile) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import tzinfo
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
@@ -75,7 +76,8 @@ def search_page(request: PageRequest) -> Page:
                 _syntax_help(is_open=True),
             )
         )
-        return Page(title, "search", main, {"query": query, "hits": [], "error": str(error)})
+        data = {"query": query, "hits": [], "error": str(error)}
+        return Page(title, "search", main, data, status=HTTPStatus.BAD_REQUEST)
     why = request.archive.explain_no_hits(query, zone=zone, now=request.now) if not hits.hits else None
     main = join(
         (
