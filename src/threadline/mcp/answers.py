@@ -24,7 +24,7 @@ from threadline.model.calls import ListedCall
 from threadline.model.hits import Hit, Hits
 from threadline.model.insight.attribution import CostCause
 from threadline.model.insight.blame import BlamedLine
-from threadline.model.insight.outcomes import Outcome
+from threadline.model.insight.outcomes import SessionOutcome
 from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place, is_uuid
 from threadline.model.state import FileEdit
@@ -467,7 +467,7 @@ class Answers:
             f"{edit.path}{proof}{prompt}\n{edit.diff}"
         )
 
-    def _describe_commit(self, commit: Outcome) -> str:
+    def _describe_commit(self, commit: SessionOutcome) -> str:
         session, place = str(commit.session)[:8], _short_place(commit.place)
         return f"{self._time(commit.timestamp)} session {session} {place} (commit)\n  {commit.ref} {commit.label}"
 
@@ -501,7 +501,7 @@ class Answers:
             f"({hit.field or hit.kind}{more})\n  {one_line(hit.snippet, _SNIPPET_LENGTH)}"
         )
 
-    def _find_commits(self, words: Sequence[str], limit: int) -> list[Outcome]:
+    def _find_commits(self, words: Sequence[str], limit: int) -> list[SessionOutcome]:
         """The newest commits whose message contains all words."""
         folded = [word.casefold() for word in words]
         commits = [

@@ -453,7 +453,7 @@ def _find_across(before: Leaf, after: Leaf) -> Iterator[Match]:
         rest = span.end - len(tail)
         if not span.start < len(tail) < span.end or span.kind in _CONTEXT_KINDS:
             continue
-        # After a complete token, the next text continues it only if that is no word.
+        # After a complete token, the next text continues it only if that is not a word.
         if is_complete and _NEXT_WORD.match(head, 0, rest):
             continue
         for leaf, start, end in (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from threadline.web.archive_pool import ArchivePool
 
 RANDOM_ADDRESS = "address"
-"""As a host name, it means a random address of this machine."""
+"""The host name that stands for a random address of this machine."""
 _LOOPBACK = ("127.0.0.1", "::1")
 _NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+localhost")
 _MAX_ATTEMPTS = 50

@@ -186,7 +186,7 @@ def _now() -> datetime:
 
 
 def _choose_format(name: str | None, target: Path | None, output: str) -> DigestFormat:
-    """The format: as given, by the suffix of the file, or for whoever reads standard output."""
+    """The format: as given, by the suffix of the file, or by whether standard output is a terminal."""
     if output != "table":
         if target is not None:
             raise click.UsageError(f"--{output} prints to standard output. Use --format json and --out for a file.")
