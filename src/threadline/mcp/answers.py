@@ -72,7 +72,7 @@ class _Selection(NamedTuple, Generic[_Row]):
     notes: list[str]
 
 
-class _Recalled(NamedTuple):
+class _RecallResult(NamedTuple):
     """Something that was asked, answered, tried or committed, and its place if that has to be searched for secrets."""
 
     timestamp: datetime | None
@@ -198,15 +198,15 @@ class Answers:
         if not words:
             raise BadQuery("Name a topic: a few words, or the path of a file.")
         answer = self._answer(max_tokens)
-        results: list[_Recalled] = []
+        results: list[_RecallResult] = []
         for field in _RECALLED_FIELDS:
             query = " ".join(f"{field}:{_quote_word(word)}" for word in words)
             hits = self._find(query, limit=limit, sort="time", every=True)
             results += [
-                _Recalled(hit.timestamp, _place_of_hit(hit), partial(self._describe_hit, hit)) for hit in hits.rows
+                _RecallResult(hit.timestamp, _place_of_hit(hit), partial(self._describe_hit, hit)) for hit in hits.rows
             ]
         results += [
-            _Recalled(commit.timestamp, None, partial(self._describe_commit, commit))
+            _RecallResult(commit.timestamp, None, partial(self._describe_commit, commit))
             for commit in self._find_commits(words, limit)
         ]
         if not results:
