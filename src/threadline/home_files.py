@@ -64,7 +64,7 @@ _HOME_NAMES: Final = frozenset(
         *("daemon", "ide", "paste-cache", "image-cache", "debug", "usage-data", "backups", "statsig", "plugins"),
     }
 )
-"""What else a home contains, beside `projects`."""
+"""What a home contains besides `projects`."""
 _SECRET_LAST_LETTERS: Final = frozenset("yY")
 
 

@@ -64,9 +64,10 @@ def test_nothing_says_when_something_was_spent(cli: CliRunner, home: Path) -> No
         hint = cli("digest", *options, "--home", home, "--tz", "UTC").err.split("use ")[-1].rstrip(".\n").split()
         assert cli("digest", *hint, "--home", home, "--tz", "UTC").code == 0, hint
     assert cli("digest", "--week", "2020-W01", "--home", home, "--json").json["total"]["charges"] == 0
-    spend(home, datetime(9999, 12, 30, tzinfo=UTC), session="5e551011-0000-4000-8000-000000000003")
-    result = cli("digest", "--week", "2020-W01", "--home", home, "--tz", "UTC")
-    assert "The last usage is from 2026-01-05" in result.err
+    for number, future in enumerate((datetime(9999, 12, 30, tzinfo=UTC), NOW + timedelta(days=1)), start=3):
+        spend(home, future, session=f"5e551011-0000-4000-8000-{number:012}")
+        result = cli("digest", "--week", "2020-W01", "--home", home, "--tz", "UTC")
+        assert "The last usage is from 2026-01-05" in result.err
 
 
 def test_file_is_redacted_by_default(cli: CliRunner, home: Path, tmp_path: Path) -> None:

@@ -27,9 +27,9 @@ from threadline.find import look
 from threadline.lake import (
     FileVersion,
     LakeReader,
+    LakeSessionFilter,
     Policy,
     PushOptions,
-    SessionFilter,
     build_lake,
     create_lake,
     forget_sources,
@@ -263,12 +263,12 @@ def test_a_page_that_is_computed_during_a_build(tmp_path: Path, monkeypatch: pyt
     bucket = small_lake(tmp_path)
     with LakeReader(bucket) as reader:
         state = reader.state
-        assert state.sessions(SessionFilter(), limit=9)[1] == 1
+        assert state.sessions(LakeSessionFilter(), limit=9)[1] == 1
         write_session(tmp_path / "home", 2)
         push(bucket, [tmp_path / "home"])
         build_lake(bucket, jobs=1)
-        assert reader.state.sessions(SessionFilter(), limit=9)[1] == 2
-        assert state.sessions(SessionFilter(), limit=9)[1] == 1
+        assert reader.state.sessions(LakeSessionFilter(), limit=9)[1] == 2
+        assert state.sessions(LakeSessionFilter(), limit=9)[1] == 1
         # Also what had not been read before the build.
         assert {charge.session for charge in state.usage.ledger} == {session_id(1)}
         assert state.known_sessions([session_id(1), session_id(2)]) == {session_id(1)}
@@ -365,7 +365,7 @@ def test_a_session_is_downloaded_once_and_others_can_be_read_meanwhile(
         monkeypatch.setattr(Bucket, "get", slow_get)
         fetching = pool.submit(reader.fetch, session_id(2))
         assert reader.fetch(session_id(1)) == session_id(1)
-        assert reader.state.sessions(SessionFilter(), limit=9)[1] == 2
+        assert reader.state.sessions(LakeSessionFilter(), limit=9)[1] == 2
         assert reader.homes() == homes
         is_allowed.set()
         assert fetching.result() == session_id(2)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         transcripts_of,
         with_origin,
     )
-    from threadline.account.ledger import AgentTypeReader, ChargeFilter, ChargeList, Ledger
+    from threadline.account.ledger import AgentTypeReader, ChargeFilter, ChargeList, Ledger, last_day_with_usage
     from threadline.account.missing_agents import AgentResults, merge_missing_agents
     from threadline.account.prices import FastMode, encode_price_file
     from threadline.account.rates import PriceSource, RateRow, Rates, load_rates, read_price_source, shipped_rates
@@ -63,7 +63,7 @@ __getattr__ = lazy_exports(
         "budgets": ["budget_start", "measure_budgets", "read_budgets", "remove_budgets", "save_budget"],
         "charges": ["charge_groups", "charge_single", "ledger_from_sightings"],
         "dedupe": ["CopyEvidence", "earliest", "group_by_call", "most_complete", "transcripts_of", "with_origin"],
-        "ledger": ["AgentTypeReader", "ChargeFilter", "ChargeList", "Ledger"],
+        "ledger": ["AgentTypeReader", "ChargeFilter", "ChargeList", "Ledger", "last_day_with_usage"],
         "missing_agents": ["AgentResults", "merge_missing_agents"],
         "prices": ["FastMode", "encode_price_file"],
         "rates": ["PriceSource", "RateRow", "Rates", "load_rates", "read_price_source", "shipped_rates"],

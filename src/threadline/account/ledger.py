@@ -18,7 +18,7 @@ from threadline.model.ledger import CHARGE_COLUMNS, Charge, GroupKey, Key, Missi
 from threadline.model.places import Problem, is_uuid, match_ids, starts_id
 from threadline.model.tables import Columns, Record, Table
 from threadline.model.text import count
-from threadline.model.times import Moment, TimeRange, Zone, is_within, resolve_zone
+from threadline.model.times import Moment, TimeRange, Zone, in_zone, is_within, resolve_zone
 from threadline.model.usage import Origin
 
 if TYPE_CHECKING:
@@ -440,7 +440,7 @@ class Ledger(Table[Charge]):
             BadQuery: there is no such key, or no such zone.
         """
         extra_keys = extra or {}
-        in_zone = self._zone_of(zone)
+        own_zone = self._zone_of(zone)
         for name in names:
             if name not in KEY_DESCRIPTIONS and name not in extra_keys:
                 raise BadQuery(f"Unknown key {name!r}. Group by {', '.join((*KEY_DESCRIPTIONS, *extra_keys))}.")
@@ -449,10 +449,10 @@ class Ledger(Table[Charge]):
         if len(set(names)) < len(names):
             raise BadQuery("A key is used twice. Use each key once.")
         if extra_keys:
-            return self._sum(names, in_zone, extra_keys, exact_tools=exact_tools)
-        cache_key = names, in_zone, exact_tools
+            return self._sum(names, own_zone, extra_keys, exact_tools=exact_tools)
+        cache_key = names, own_zone, exact_tools
         if cache_key not in self._rows:  # a report, its total and its notes often need the same rows
-            self._rows[cache_key] = self._sum(names, in_zone, extra_keys, exact_tools=exact_tools)
+            self._rows[cache_key] = self._sum(names, own_zone, extra_keys, exact_tools=exact_tools)
         return self._rows[cache_key]
 
     def _sum(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key], *, exact_tools: bool) -> Rows:
@@ -462,6 +462,13 @@ class Ledger(Table[Charge]):
         if "tool" in names and not exact_tools:
             rows = merge_renamed_tools(rows)
         return Rows(names, tuple(sort_rows(rows, names)))
+
+
+def last_day_with_usage(ledger: Ledger, now: datetime, zone: tzinfo) -> str | None:
+    """Return the last day with usage, like `2026-01-05`; None if there is none. Times in the future do not count."""
+    today = in_zone(now, zone).date().isoformat()
+    days = (row.keys["day"] for row in ledger.by("day", zone=zone))
+    return max((day for day in days if day[:1].isdecimal() and day <= today), default=None)
 
 
 def _exact_id(session: str, sessions: Iterable[str]) -> str | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("threadline")
 _MAX_BYTES = 8 * 1024 * 1024
-"""So many bytes of transcripts are read while somebody waits."""
+"""How many bytes of transcripts may be read while somebody waits."""
 
 
 class PreparationProgress(Struct, frozen=True):

@@ -24,7 +24,7 @@ from threadline.model.text import count
 from threadline.storage import Bucket
 
 if TYPE_CHECKING:
-    from threadline.web import ArchivePool, Served
+    from threadline.web import ArchivePool, RunningServer
 
 _EPILOG = """
 \b
@@ -111,13 +111,13 @@ def serve(
         raise BadQuery("Use either --lake or --home.")
     pool = ArchivePool.of_lake(lakes.LakeReader(Bucket(lake))) if lake is not None else _home_pool(homes, jobs)
 
-    def ready(served: Served) -> None:
-        _print_address(served, sessions, as_json=as_json)
+    def ready(server: RunningServer) -> None:
+        _print_address(server, sessions, as_json=as_json)
         if not as_json:
             if is_opened and _has_display():
-                _open_browser(served)
+                _open_browser(server)
             if _has_terminal():
-                _print_urls_on_enter(served)
+                _print_urls_on_enter(server)
 
     try:
         sessions = _prepare_index(pool, jobs)
@@ -171,33 +171,33 @@ def _count_sessions(archive: Archive) -> int:
     return len(mains)
 
 
-def _print_address(served: Served, sessions: int, *, as_json: bool) -> None:
+def _print_address(server: RunningServer, sessions: int, *, as_json: bool) -> None:
     if as_json:
         address = {
-            "address": served.url,
-            "host": served.host,
-            "port": served.port,
-            "token": served.token,
-            "api_token": served.api_token,
+            "address": server.url,
+            "host": server.host,
+            "port": server.port,
+            "token": server.token,
+            "api_token": server.api_token,
             "sessions": sessions,
         }
         click.echo(out.json_text(address))
         sys.stdout.flush()
         return
-    click.echo(served.url)
-    if served.api_token is not None:
-        click.echo(f"API token: {served.api_token}")
+    click.echo(server.url)
+    if server.api_token is not None:
+        click.echo(f"API token: {server.api_token}")
     sys.stdout.flush()
     advice = "Press Enter for another URL, Ctrl-C to stop." if _has_terminal() else "Press Ctrl-C to stop."
     out.print_message(f"Serving {count(sessions, 'session')}. The URL works once. {advice}")
 
 
-def _open_browser(served: Served) -> None:
+def _open_browser(server: RunningServer) -> None:
     """Open a browser on a private file that redirects: other users can read its command line, and so the URL."""
     import webbrowser  # noqa: PLC0415 - only if there is a display
 
     try:
-        page = served.access.write_file()
+        page = server.access.write_file()
     except OSError as error:
         out.print_message(f"Could not open a browser ({error.strerror or error}). Open the address above.")
         return
@@ -210,7 +210,7 @@ def _has_terminal() -> bool:
     return out.can_ask() and sys.stdout.isatty()
 
 
-def _print_urls_on_enter(served: Served) -> None:
+def _print_urls_on_enter(server: RunningServer) -> None:
     """Print another URL whenever Enter is pressed in the terminal."""
     terminal = sys.stdin.fileno()
 
@@ -225,7 +225,7 @@ def _print_urls_on_enter(served: Served) -> None:
             except OSError:
                 time.sleep(_BACKGROUND_SECONDS)
                 continue
-            click.echo(served.access.new_url())
+            click.echo(server.access.new_url())
             sys.stdout.flush()
 
     Thread(target=follow, name="threadline-terminal", daemon=True).start()

@@ -21,7 +21,7 @@ from threadline.store import encode_entry
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "threadline convert")
 UNKNOWN_VERSION = "unknown"
-"""The version of rows whose writer is not known. It is no number, so no rule for a version applies to them."""
+"""The version of rows whose writer is not known. It is not a number, so no rule for a version applies."""
 UNKNOWN_MODEL = "unknown"
 """The model of replies that name none."""
 UNKNOWN_TOOL = "unknown"

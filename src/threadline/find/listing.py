@@ -366,7 +366,7 @@ def look(home: Home | Path | str, *, side_files: bool = True) -> Found:
             raise Ambiguous(f"The archive contains {len(others) + 1} homes. Name one of them: {paths}.")
     listing = _HomeListing(home, side_files=side_files)
     listing.gather()
-    return listing.found()
+    return listing.result()
 
 
 class NamedListing(Struct, frozen=True):
@@ -388,7 +388,7 @@ def look_with_names(home: Home) -> NamedListing:
     listing = _HomeListing(home)
     listing.gather()
     paths = {Path(path): "/".join(parts) for path, (parts, _status) in listing.files.items()}
-    return NamedListing(listing.found(), paths)
+    return NamedListing(listing.result(), paths)
 
 
 def look_with_known_transcripts(
@@ -400,7 +400,7 @@ def look_with_known_transcripts(
     """
     listing = _HomeListing(home, side_files=False)
     listing.gather_top_level()
-    return listing.found(list(transcripts), list(problems))
+    return listing.result(list(transcripts), list(problems))
 
 
 class SideFileCounts(Struct, frozen=True):
@@ -425,7 +425,7 @@ def count_side_files(home: Home) -> SideFileCounts:
         return SideFileCounts(counter.counts(), tuple(counter.walk.problems), counter.not_entered)
     listing = _HomeListing(home)
     listing.gather()
-    counts = Counter(str(side.kind) for side in listing.found().side_files)
+    counts = Counter(str(side.kind) for side in listing.result().side_files)
     return SideFileCounts(dict(counts), tuple(listing.walk.problems), listing.not_entered)
 
 
@@ -478,7 +478,7 @@ class _HomeListing:
                 except OSError:
                     continue
 
-    def found(
+    def result(
         self, transcripts: list[Transcript] | None = None, listing_problems: Sequence[Problem] | None = None
     ) -> Found:
         """Return everything that was gathered; `transcripts` and their problems if they are known already."""

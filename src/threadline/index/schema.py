@@ -300,7 +300,7 @@ SPENDING = TableGroup(
         model_id INTEGER, -- the model, as in the transcript
         time NOT NULL, -- milliseconds since 1970; the original text if the timestamp is unusual
         entries INTEGER NOT NULL, -- how many rows report it
-        told BLOB NOT NULL, -- what they report, packed
+        packed BLOB NOT NULL, -- what they report, packed
         PRIMARY KEY(message_id, transcript_id, offset)
     ) WITHOUT ROWID""",
         "waiting": """CREATE TABLE waiting(

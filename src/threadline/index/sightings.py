@@ -24,7 +24,7 @@ from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, Usa
 from threadline.parse import LineNumbers
 
 _SELECT_SIGHTINGS = """
-SELECT s.message_id, m.message, s.offset, s.origin_id, s.model_id, s.time, s.told
+SELECT s.message_id, m.message, s.offset, s.origin_id, s.model_id, s.time, s.packed
 FROM {0} CROSS JOIN sightings s USING(message_id) JOIN message_ids m USING(message_id)
 """
 STALE_MESSAGES = "(SELECT message_id FROM stale WHERE is_wider = 0)"
@@ -211,7 +211,7 @@ _USUAL_VALUES: tuple[Any, ...] = (False, False, 0, False, False, None, None, Non
 
 
 def encode_sighting(sighting: Sighting, *, has_long_content: bool = False) -> bytes:
-    """Encode a sighting for `sightings.told`."""
+    """Encode a sighting for `sightings.packed`."""
     words = sighting.rows.split(" ")
     first = before = int(words[0])
     rows: list[_Id | int] = [_pack_uuid(words[1])]

@@ -7,7 +7,7 @@ from typing import Any
 from threadline.insight.causes import CauseGroup, CauseList, group_rows
 from threadline.model.insight.attribution import Attribution, CostCause
 from threadline.model.insight.blame import Blame, BlamedLine
-from threadline.model.insight.outcomes import Outcome, OutcomeGroup
+from threadline.model.insight.outcomes import OutcomeGroup, SessionOutcome
 from threadline.model.insight.waste import Waste
 
 
@@ -102,7 +102,7 @@ def waste_record(waste: Waste) -> dict[str, Any]:
     }
 
 
-def outcome_record(outcome: Outcome) -> dict[str, Any]:
+def outcome_record(outcome: SessionOutcome) -> dict[str, Any]:
     """An outcome."""
     return {
         "kind": str(outcome.kind),

@@ -29,7 +29,7 @@ from threadline.keep.catalogue import Catalogue, PieceList, Version
 from threadline.keep.machine import MACHINE_FILE, Machine, save_last_run, save_machine_id
 from threadline.keep.manifest import AnyRow, EndRow, FileRow, GoneRow, format_timestamp, path_to_json
 from threadline.keep.pack import Chunker, DictionaryTrainer, PackWriter, Piece
-from threadline.keep.sessions import LeftOut, SourceFile, find_source_files, list_left_out, own_files
+from threadline.keep.sessions import OmittedFile, SourceFile, find_source_files, list_left_out, own_files
 from threadline.model.homes import Home
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -54,7 +54,7 @@ class KeepResult(Struct, frozen=True):
     read: int = 0
     stored: int = 0
     problems: tuple[Problem, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedFile, ...] = ()
 
 
 def run_keep(

@@ -98,7 +98,7 @@ _LEFT_OUT_KINDS: dict[ProblemKind, LeftOutReason] = {
 }
 
 
-class LeftOut(Struct, frozen=True):
+class OmittedFile(Struct, frozen=True):
     """A file in a home that is not stored, and why.
 
     It belongs to a forgotten session, was skipped (a link, or not a regular file), or cannot be read.
@@ -112,10 +112,10 @@ class LeftOut(Struct, frozen=True):
 
 def list_left_out(
     forgotten: ForgottenFiles, sources: Iterable[SourceFile], problems: Iterable[Problem]
-) -> tuple[LeftOut, ...]:
+) -> tuple[OmittedFile, ...]:
     """What is not stored of these files, and of what could not be listed; each path once, sorted."""
     left_out = {
-        str(problem.place.transcript): LeftOut(str(problem.place.transcript), reason, problem.message)
+        str(problem.place.transcript): OmittedFile(str(problem.place.transcript), reason, problem.message)
         for problem in problems
         if (reason := _LEFT_OUT_KINDS.get(problem.kind)) is not None
     }
@@ -124,7 +124,7 @@ def list_left_out(
         if row is not None:
             session = session_in_path(source.path.split("/")) or row.session
             path = str(source.file)
-            left_out[path] = LeftOut(path, "forgotten", f"forgotten: {row.reason}", session)
+            left_out[path] = OmittedFile(path, "forgotten", f"forgotten: {row.reason}", session)
     return tuple(left_out[path] for path in sorted(left_out))
 
 

@@ -26,7 +26,7 @@ from threadline.keep.manifest import EndRow, FileRow, ForgetRow, GoneRow, Manife
 from threadline.keep.retention import RetentionPeriod, is_cleaned_up, read_retention_period
 from threadline.keep.sessions import (
     KeptSession,
-    LeftOut,
+    OmittedFile,
     SourceFile,
     file_owners,
     find_source_files,
@@ -114,7 +114,7 @@ class Status(Struct, frozen=True):
     problems: tuple[str, ...]
     unseen: tuple[Problem, ...] = ()
     agents_only: int = 0
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedFile, ...] = ()
     pending: tuple[ForgetRow, ...] = ()
 
 

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
         LakeOrigin,
         LakeReader,
         LakeSession,
+        LakeSessionFilter,
         LakeState,
-        SessionFilter,
         search_lake,
     )
     from threadline.lake.tables import TABLES, table_columns
@@ -97,7 +97,7 @@ __getattr__ = lazy_exports(
             "LakeSession",
             "LakeState",
             "SESSION_ORDERS",
-            "SessionFilter",
+            "LakeSessionFilter",
             "search_lake",
         ],
         "tables": ["TABLES", "table_columns"],

@@ -49,7 +49,7 @@ _KEPT_SNAPSHOTS = 20
 _MAX_MANIFESTS = 20
 _SMALL_BYTES = 8 * 1024 * 1024
 _MAX_SMALL_FILES = 8
-"""So many small files of a day are merged."""
+"""The number of small files of a day from which on they are merged."""
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

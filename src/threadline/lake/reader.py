@@ -74,7 +74,7 @@ _MAX_SHARING = 200
 """How many sessions are downloaded for one at most, because they share messages."""
 
 
-class SessionFilter(Struct, frozen=True):
+class LakeSessionFilter(Struct, frozen=True):
     """Selects sessions of a lake. All that is given has to match; `text` is a part of a title or the start of an id.
 
     `people` are those who pushed it; None is anybody. `sort` is a key of `SESSION_ORDERS`.
@@ -339,7 +339,7 @@ class LakeState:
         """The people of a team."""
         return tuple(person for person, name in self.teams.items() if name == team)
 
-    def sessions(self, selection: SessionFilter, *, after: int = 0, limit: int) -> tuple[list[LakeSession], int]:
+    def sessions(self, selection: LakeSessionFilter, *, after: int = 0, limit: int) -> tuple[list[LakeSession], int]:
         """The sessions that match, and how many there are in total."""
         where, values = _session_conditions(selection)
         (total,) = self._rows(f"{_SESSIONS} SELECT count(*) FROM listed {where}", values)[0]
@@ -543,7 +543,7 @@ def _connect(folder: Path) -> Any:
     return connection
 
 
-def _session_conditions(selection: SessionFilter) -> tuple[str, list[Any]]:
+def _session_conditions(selection: LakeSessionFilter) -> tuple[str, list[Any]]:
     conditions: dict[str, list[Any]] = {}
     if selection.text is not None:
         text = selection.text.lower()

@@ -64,7 +64,7 @@ def replace_sources(
     return charges
 
 
-class _Affected(Struct, frozen=True):
+class _AffectedTranscripts(Struct, frozen=True):
     """Transcripts whose charges and calls may differ after a change.
 
     `old` are those that the tables had before, and `old_days` the days of their rows. `new_days` are the days of their
@@ -78,14 +78,14 @@ class _Affected(Struct, frozen=True):
     sighting_days: list[date]
 
 
-def _find_affected(before: Any, after: Any, sources: Collection[str]) -> _Affected:
+def _find_affected(before: Any, after: Any, sources: Collection[str]) -> _AffectedTranscripts:
     """What a change of sources affects. `before` and `after` are the keys of `sightings` before and after it."""
     pa = import_library("pyarrow", "lake")
     compute = import_library("pyarrow.compute", "lake")
     affected = affected_transcripts(pa.concat_tables([before, after]), sources)
     old, new = (filter_rows(rows, "transcript_id", affected) for rows in (before, after))
     sighting_days = compute.unique(new.column("day")).to_pylist()
-    return _Affected(
+    return _AffectedTranscripts(
         frozenset(affected), old.column("transcript_id").to_pylist(), _days(old), _days(new), sighting_days
     )
 
@@ -95,7 +95,9 @@ def _days(rows: Any) -> list[date]:
     return sorted({day for days in rows.column("days").to_pylist() for day in days})
 
 
-def _update_charges(catalogue: Catalogue, affected: _Affected, properties: Mapping[str, str]) -> list[NewFile]:
+def _update_charges(
+    catalogue: Catalogue, affected: _AffectedTranscripts, properties: Mapping[str, str]
+) -> list[NewFile]:
     """Compute the charges of affected transcripts again; return the new files."""
     rows = catalogue.scan(SIGHTINGS, SIGHTING_COLUMNS, affected.sighting_days)
     rows = filter_rows(rows, "transcript_id", affected.transcripts)
@@ -107,7 +109,7 @@ def _update_charges(catalogue: Catalogue, affected: _Affected, properties: Mappi
     return files
 
 
-def _update_copies(catalogue: Catalogue, affected: _Affected, properties: Mapping[str, str]) -> None:
+def _update_copies(catalogue: Catalogue, affected: _AffectedTranscripts, properties: Mapping[str, str]) -> None:
     """Move calls between `calls` and `call_copies`, so that `calls` has each call once.
 
     The charges have to be up to date: a call belongs to the transcript that its message is charged to. Transcripts that

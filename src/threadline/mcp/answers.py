@@ -24,7 +24,7 @@ from threadline.model.calls import ListedCall
 from threadline.model.hits import Hit, Hits
 from threadline.model.insight.attribution import CostCause
 from threadline.model.insight.blame import BlamedLine
-from threadline.model.insight.outcomes import Outcome
+from threadline.model.insight.outcomes import SessionOutcome
 from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place, is_uuid, match_ids
 from threadline.model.state import FileEdit
@@ -73,7 +73,7 @@ class _Selection(NamedTuple, Generic[_Row]):
     notes: list[str]
 
 
-class _Recalled(NamedTuple):
+class _RecallResult(NamedTuple):
     """Something that was asked, answered, tried or committed, and its place if that has to be searched for secrets."""
 
     timestamp: datetime | None
@@ -199,15 +199,15 @@ class Answers:
         if not words:
             raise BadQuery("Name a topic: a few words, or the path of a file.")
         answer = self._answer(max_tokens)
-        results: list[_Recalled] = []
+        results: list[_RecallResult] = []
         for field in _RECALLED_FIELDS:
             query = " ".join(f"{field}:{_quote_word(word)}" for word in words)
             hits = self._find(query, limit=limit, sort="time", every=True)
             results += [
-                _Recalled(hit.timestamp, _place_of_hit(hit), partial(self._describe_hit, hit)) for hit in hits.rows
+                _RecallResult(hit.timestamp, _place_of_hit(hit), partial(self._describe_hit, hit)) for hit in hits.rows
             ]
         results += [
-            _Recalled(commit.timestamp, None, partial(self._describe_commit, commit))
+            _RecallResult(commit.timestamp, None, partial(self._describe_commit, commit))
             for commit in self._find_commits(words, limit)
         ]
         if not results:
@@ -481,7 +481,7 @@ class Answers:
             f"{edit.path}{proof}{prompt}\n{edit.diff}"
         )
 
-    def _describe_commit(self, commit: Outcome) -> str:
+    def _describe_commit(self, commit: SessionOutcome) -> str:
         session, place = str(commit.session)[:8], _short_place(commit.place)
         return f"{self._time(commit.timestamp)} session {session} {place} (commit)\n  {commit.ref} {commit.label}"
 
@@ -515,7 +515,7 @@ class Answers:
             f"({hit.field or hit.kind}{more})\n  {one_line(hit.snippet, _SNIPPET_LENGTH)}"
         )
 
-    def _find_commits(self, words: Sequence[str], limit: int) -> list[Outcome]:
+    def _find_commits(self, words: Sequence[str], limit: int) -> list[SessionOutcome]:
         """The newest commits whose message contains all words."""
         folded = [word.casefold() for word in words]
         commits = [

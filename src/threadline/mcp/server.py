@@ -82,7 +82,7 @@ class _Tools:
         for question in self._answers.preparations() if prepare else ():
             try:
                 self._run_when_idle(question)
-            except Exception as error:  # noqa: BLE001 - whoever asks this is told
+            except Exception as error:  # noqa: BLE001 - the first to ask gets the error
                 _LOG.debug("threadline: %s", error)
         self._is_prepared.set()
         while self._has_answered.wait():

@@ -14,7 +14,7 @@ from threadline.redact.decoding import may_be_encoded
 from threadline.redact.rules.entropy import find_random_hex, find_random_value, is_random_run
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import is_secret_name, services_in_name, split_name, word_set
-from threadline.redact.rules.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder, Remembered
+from threadline.redact.rules.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder, PredicateCache
 from threadline.redact.rules.patterns import compile_lazily
 from threadline.redact.rules.tokens import (
     CONTINUATIONS,
@@ -55,7 +55,7 @@ def _is_special_after(after: bytes) -> bool:
 
 
 # Whether the three bytes before or after a run are special.
-_SPECIAL_BEFORE, _SPECIAL_AFTER = Remembered(_is_special_before), Remembered(_is_special_after)
+_SPECIAL_BEFORE, _SPECIAL_AFTER = PredicateCache(_is_special_before), PredicateCache(_is_special_after)
 
 # What is known of a run: nothing more to check (_IGNORED), or what may make it a secret in some context.
 _IGNORED, _CAN_BE_ASSIGNED, _LOOKS_RANDOM = -1, 1, 2

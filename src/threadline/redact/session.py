@@ -453,7 +453,7 @@ def _find_across(before: Leaf, after: Leaf) -> Iterator[Match]:
         rest = span.end - len(tail)
         if not span.start < len(tail) < span.end or span.kind in _CONTEXT_KINDS:
             continue
-        # After a complete token, the next text continues it only if that is no word.
+        # After a complete token, the next text continues it only if that is not a word.
         if is_complete and _NEXT_WORD.match(head, 0, rest):
             continue
         for leaf, start, end in (
@@ -475,7 +475,7 @@ def _find_answers(leaf: Leaf) -> Iterator[Match]:
             yield Match(leaf, span._replace(start=span.start + start, end=span.end + start), is_local=True)
 
 
-class _Redacted(NamedTuple):
+class _RedactedRecord(NamedTuple):
     """A record whose texts are redacted one by one, its place, and its texts; a text has none."""
 
     record: Any
@@ -559,18 +559,18 @@ class SessionRedactor:
 
         Each is returned with whether a search in the redacted record found nothing.
         """
-        group: list[_Redacted] = []
+        group: list[_RedactedRecord] = []
         size = 0
         for record, place in records:
             if self.level is Level.METRICS:
                 yield "" if isinstance(record, str) else keep_metrics(record, self._fixed), False
                 continue
             if isinstance(record, str):
-                group.append(_Redacted(self.redactor.redact(record, place), place, None))
+                group.append(_RedactedRecord(self.redactor.redact(record, place), place, None))
                 size += len(record)
             else:
                 redacted, texts = self._redact_one_by_one(record, place)
-                group.append(_Redacted(redacted, place, texts))
+                group.append(_RedactedRecord(redacted, place, texts))
                 size += len(texts.text)
             if size > _GROUP_SIZE:
                 yield from self._redact_group(group)
@@ -592,7 +592,7 @@ class SessionRedactor:
             redacted = self.redactor.redact_record(record, place)
         return redacted, RecordTexts(redacted, self._fixed)
 
-    def _redact_group(self, group: list[_Redacted]) -> Iterator[tuple[Any, bool]]:
+    def _redact_group(self, group: list[_RedactedRecord]) -> Iterator[tuple[Any, bool]]:
         """Replace what the joined texts of redacted records still contain. Nearly none contain anything."""
         suspects = self._find_suspects([texts for _record, _place, texts in group if texts is not None])
         for redacted, place, texts in group:

@@ -144,7 +144,7 @@ def find_partial_matches(
             copy = (row.uuid or str(entry_id), row.kind)
             if copy not in shown:
                 shown.add(copy)
-                yield PartialMatch(row, score, tuple(map(str, matcher.lacking(entry_id, words.texts))), share)
+                yield PartialMatch(row, score, tuple(map(str, matcher.missing_words(entry_id, words.texts))), share)
 
 
 def _word_expressions(texts: Sequence[Text], is_known: Callable[[str], bool]) -> Iterator[str]:
@@ -192,7 +192,7 @@ class _PartialMatcher:
             sessions[facts.session].append(facts)
         return sorted(map(self._score_session, sessions.values()), key=lambda pair: (-pair[0], pair[1]))
 
-    def lacking(self, entry_id: int, texts: Sequence[Text]) -> Iterator[Text]:
+    def missing_words(self, entry_id: int, texts: Sequence[Text]) -> Iterator[Text]:
         """The words that an entry does not contain."""
         return (text for number, text in enumerate(texts) if number not in self._weights[entry_id])
 

@@ -21,14 +21,14 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.store.database import StoredTranscript, has_sqlite_header, read_transcripts
-    from threadline.store.keys import SessionKey, SessionSummary, StoredSession, encode_entry
+    from threadline.store.keys import SessionKey, StoredSession, StoredSummary, encode_entry
     from threadline.store.session_store import SessionStore
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "database": ["StoredTranscript", "has_sqlite_header", "read_transcripts"],
-        "keys": ["SessionKey", "SessionSummary", "StoredSession", "encode_entry"],
+        "keys": ["SessionKey", "StoredSummary", "StoredSession", "encode_entry"],
         "session_store": ["SessionStore"],
     },
 )

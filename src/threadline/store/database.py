@@ -24,8 +24,8 @@ from threadline.store.keys import (
     METADATA,
     Entry,
     SessionKey,
-    SessionSummary,
     StoredSession,
+    StoredSummary,
     check_name,
     encode_entry,
     load_fold,
@@ -133,12 +133,12 @@ class SessionDatabase:
             )
             return [{"session_id": session, "mtime": modified} for session, modified in rows]
 
-    def list_session_summaries(self, project_key: str) -> list[SessionSummary]:
+    def list_session_summaries(self, project_key: str) -> list[StoredSummary]:
         """List what the SDK keeps about each session of a project. Only what is new since the last time is read."""
         if not self.list_sessions(project_key):
             return []
         fold = load_fold()
-        summaries: list[SessionSummary] = []
+        summaries: list[StoredSummary] = []
         with self._writing() as connection:
             rows = connection.execute(
                 "SELECT id, session, modified_ms, summary, summarized FROM transcripts"

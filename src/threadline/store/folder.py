@@ -17,8 +17,8 @@ from threadline.store.keys import (
     METADATA,
     Entry,
     SessionKey,
-    SessionSummary,
     StoredSession,
+    StoredSummary,
     check_name,
     encode_entry,
     load_fold,
@@ -136,7 +136,7 @@ class SessionFolder:
             if folder.is_dir() and not folder.is_symlink():
                 shutil.rmtree(folder)
 
-    def list_session_summaries(self, project_key: str) -> list[SessionSummary]:
+    def list_session_summaries(self, project_key: str) -> list[StoredSummary]:
         """List what the SDK keeps about each session of a project. Only what is new since the last time is read."""
         if not self._transcripts(project_key):
             return []
@@ -144,7 +144,7 @@ class SessionFolder:
         with hold_lock(self._own_file("lock")):
             return [self._summarize(path, project_key, fold) for path in self._transcripts(project_key)]
 
-    def _summarize(self, path: Path, project_key: str, fold: Callable[..., Any]) -> SessionSummary:
+    def _summarize(self, path: Path, project_key: str, fold: Callable[..., Any]) -> StoredSummary:
         """The summary of a session, updated with what was written since it was stored."""
         stored: dict[str, Any] = {}
         with suppress(OSError, ValueError):

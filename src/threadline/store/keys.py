@@ -32,7 +32,7 @@ class StoredSession(TypedDict):
     mtime: int
 
 
-class SessionSummary(StoredSession):
+class StoredSummary(StoredSession):
     """What the SDK keeps about a session. Only the SDK interprets `data`."""
 
     data: dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 from threadline.store.database import SessionDatabase, is_database
 from threadline.store.folder import SessionFolder
-from threadline.store.keys import SessionKey, SessionSummary, StoredSession
+from threadline.store.keys import SessionKey, StoredSession, StoredSummary
 
 
 class SessionStore:
@@ -41,7 +41,7 @@ class SessionStore:
         """List the sessions of a project."""
         return await asyncio.to_thread(self._backend.list_sessions, project_key)
 
-    async def list_session_summaries(self, project_key: str) -> list[SessionSummary]:
+    async def list_session_summaries(self, project_key: str) -> list[StoredSummary]:
         """List what the SDK keeps about each session of a project. Only what is new since the last time is read."""
         return await asyncio.to_thread(self._backend.list_session_summaries, project_key)
 

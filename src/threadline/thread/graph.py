@@ -9,7 +9,9 @@ call. A path from root to leaf passes through only one of them; `ParallelReplies
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, ToolResultEntry, ToolUseEntry, UserEntry
@@ -105,6 +107,19 @@ class Graph:
             ordered.append(here)
             waiting.extend(reversed(self.children.get(here, ())))
         return ordered
+
+    def last_speaker_before(self, position: int) -> EntryId | None:
+        """Return the last entry before a position in the file that a person or the model wrote."""
+        at = bisect_left(self._speakers, (position, EntryId("")))
+        return self._speakers[at - 1][1] if at else None
+
+    @cached_property
+    def _speakers(self) -> list[tuple[int, EntryId]]:
+        return [
+            (self.first_position[uuid], uuid)
+            for uuid, entry in self.entries.items()
+            if isinstance(entry, UserEntry | AssistantEntry) and not entry.is_meta
+        ]
 
     def _open_cycles(self) -> None:
         """Make the first entry of each cycle a root: entries in a cycle, or below one, have no root."""

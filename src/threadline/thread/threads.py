@@ -11,7 +11,6 @@ conversation is all rows in file order. Otherwise such a row continues what is b
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
@@ -123,22 +122,20 @@ def _nearest_speaker(graph: Graph, uuid: EntryId) -> EntryId | None:
     )
 
 
-# Only the last few messages stay after a compaction. A pointer further back is damage, and following it for each
-# boundary would take too long.
 _MAX_PRESERVED = 2000
+"""Only the last few messages stay after a compaction. A pointer further back is damage, and slow to follow."""
 
 
 def find_compactions(graph: Graph) -> list[Compaction]:
     """Return every compaction of one agent's entries, in file order."""
-    speakers = _speaker_positions(graph)
     compactions: list[Compaction] = []
     for uuid, entry in graph.entries.items():
         if isinstance(entry, SystemEntry) and entry.subtype == "compact_boundary":
-            compactions.append(_boundary_compaction(entry, uuid, graph, speakers))
+            compactions.append(_boundary_compaction(entry, uuid, graph))
         elif isinstance(entry, SystemEntry) and entry.subtype == "microcompact_boundary":
             compactions.append(_micro_compaction(entry))
         elif isinstance(entry, UserEntry) and entry.is_compact_summary and not _follows_boundary(entry, graph):
-            before = _last_speaker_before(speakers, graph.first_position[uuid])
+            before = graph.last_speaker_before(graph.first_position[uuid])
             compactions.append(Compaction(CompactionKind.SUMMARY, entry.place, summary=entry, before=before))
     return sorted(compactions, key=lambda compaction: compaction.place.offset)
 
@@ -149,9 +146,8 @@ def find_resumptions(graph: Graph, *, agent: bool = False) -> dict[EntryId, Entr
     An entry whose parent is missing, or that does not name one, continues what is before it. `agent`: a subagent that
     is resumed has a new root each time, while a person's new root is a new beginning.
     """
-    speakers = _speaker_positions(graph)
     roots = (root for root in graph.roots if agent or graph.is_orphan(root))
-    return {root: _last_speaker_before(speakers, graph.first_position[root]) for root in roots}
+    return {root: graph.last_speaker_before(graph.first_position[root]) for root in roots}
 
 
 def whole_conversation(
@@ -192,9 +188,7 @@ def _start_id(compaction: Compaction) -> EntryId | None:
     return start.uuid if start is not None else None
 
 
-def _boundary_compaction(
-    entry: SystemEntry, uuid: EntryId, graph: Graph, speakers: list[tuple[int, EntryId]]
-) -> Compaction:
+def _boundary_compaction(entry: SystemEntry, uuid: EntryId, graph: Graph) -> Compaction:
     metadata = entry.compact_metadata
     logical = entry.logical_parent_uuid
     # A pointer to a later entry, or to the boundary itself, is dangling as well.
@@ -210,7 +204,7 @@ def _boundary_compaction(
         entry.place,
         boundary=entry,
         summary=summary if isinstance(summary, UserEntry) else None,
-        before=_last_speaker_before(speakers, graph.first_position[uuid]) if dangling else logical,
+        before=graph.last_speaker_before(graph.first_position[uuid]) if dangling else logical,
         dangling=dangling,
         trigger=metadata.trigger if metadata else None,
         tokens_before=metadata.pre_tokens if metadata else None,
@@ -261,19 +255,6 @@ def _is_summary(entry: ChainEntry) -> bool:
 def _follows_boundary(entry: UserEntry, graph: Graph) -> bool:
     parent = graph.entries.get(entry.parent_uuid) if entry.parent_uuid is not None else None
     return isinstance(parent, SystemEntry) and parent.subtype == "compact_boundary"
-
-
-def _speaker_positions(graph: Graph) -> list[tuple[int, EntryId]]:
-    return [
-        (graph.first_position[uuid], uuid)
-        for uuid, entry in graph.entries.items()
-        if isinstance(entry, UserEntry | AssistantEntry) and not entry.is_meta
-    ]
-
-
-def _last_speaker_before(speakers: list[tuple[int, EntryId]], position: int) -> EntryId | None:
-    at = bisect_left(speakers, (position, EntryId("")))
-    return speakers[at - 1][1] if at else None
 
 
 _FINAL_STOP_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from threadline.web.live import Live
     from threadline.web.pages.keys import KEYS, keys_markdown_table
     from threadline.web.request import Page, PageRequest
-    from threadline.web.server import Served, choose_host_name, serve, serve_app
+    from threadline.web.server import RunningServer, choose_host_name, serve, serve_app
     from threadline.web.session_cache import CachedSession, SessionCache
 
 __getattr__ = lazy_exports(
@@ -35,7 +35,7 @@ __getattr__ = lazy_exports(
         "live": ["Live"],
         "pages.keys": ["KEYS", "keys_markdown_table"],
         "request": ["Page", "PageRequest"],
-        "server": ["Served", "choose_host_name", "serve", "serve_app"],
+        "server": ["RunningServer", "choose_host_name", "serve", "serve_app"],
         "session_cache": ["CachedSession", "SessionCache"],
     },
 )

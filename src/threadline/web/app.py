@@ -160,11 +160,11 @@ class App:
         self._background = BackgroundProcess()
         router = Starlette(routes=list(self._list_routes()), lifespan=self._lifespan)
 
-        async def offering(scope: Scope, receive: Receive, send: Send) -> None:
+        async def route(scope: Scope, receive: Receive, send: Send) -> None:
             with urls.offer_pages(self._pages):
                 await router(scope, receive, send)
 
-        self.asgi = Guard(offering, access, host=host, port=port)
+        self.asgi = Guard(route, access, host=host, port=port)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:

@@ -95,7 +95,7 @@ class _Listener:
 
 
 class Live:
-    """Follows the homes while pages listen. `on_change` is called before pages are told about a change."""
+    """Follows the homes while pages listen. `on_change` is called before pages hear of a change."""
 
     def __init__(self, homes: Sequence[Home], on_change: Callable[[], None] = lambda: None) -> None:
         self._homes = homes
@@ -122,7 +122,7 @@ class Live:
     async def listen_while(
         self, is_allowed: Callable[[], bool], session: str | None, since: float | None = None
     ) -> AsyncGenerator[str]:
-        """The events until the browser has lost access; then it is told so, even if nothing else happens."""
+        """The events until the browser loses access, and then one that says so, even if nothing else happens."""
         async with aclosing(self.listen(session, since)) as events:
             async for event in events:
                 if not is_allowed():

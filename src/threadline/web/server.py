@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from threadline.web.archive_pool import ArchivePool
 
 RANDOM_ADDRESS = "address"
-"""As a host name, it means a random address of this machine."""
+"""The host name that stands for a random address of this machine."""
 _LOOPBACK = ("127.0.0.1", "::1")
 _NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+localhost")
 _MAX_ATTEMPTS = 50
@@ -35,8 +35,8 @@ _MAX_ATTEMPTS = 50
 _NO_SUCH_ADDRESS = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
-class Served(Struct, frozen=True):
-    """Where the server listens. `url` is a link that works once; `access` issues others."""
+class RunningServer(Struct, frozen=True):
+    """A server that listens. `url` is a link that works once; `access` issues others."""
 
     url: str
     host: str
@@ -54,7 +54,7 @@ def serve(
     pool: ArchivePool,
     host: str,
     port: int,
-    ready: Callable[[Served], None],
+    ready: Callable[[RunningServer], None],
     *,
     host_name: str,
     idle_seconds: float = IDLE_SECONDS,
@@ -74,7 +74,7 @@ def serve(
         return app.asgi, app.live.stop
 
     def report(access: Access, address: str, port: int) -> None:
-        ready(Served(access.new_url(), address, port, api_token, access))
+        ready(RunningServer(access.new_url(), address, port, api_token, access))
 
     serve_app(build, host, port, report, host_name=host_name, idle_seconds=idle_seconds, api_token=api_token)
 

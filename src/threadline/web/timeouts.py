@@ -18,7 +18,7 @@ SHUTDOWN_SECONDS = 1
 
 
 class HeaderTimeout(H11Protocol):
-    """Closes a connection on which no request, or only a part of one, has arrived in time."""
+    """Closes connections that send no complete request in time."""
 
     _timer: asyncio.TimerHandle | None = None
 

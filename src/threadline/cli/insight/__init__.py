@@ -1,1 +1,1 @@
-"""The commands that explain what was spent, what for and by whom. Each module defines the command of its name."""
+"""The commands that explain what was spent, by whom and for what. Each module defines the command of its name."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from threadline.account import last_day_with_usage
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
@@ -25,7 +26,6 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import open_archive, read_rates
 from threadline.model.insight.digest import Digest
-from threadline.model.times import in_zone
 from threadline.render import Style, digest_lines, plain
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _now() -> datetime:
 
 
 def _choose_format(name: str | None, target: Path | None, output: str) -> DigestFormat:
-    """The format: as given, by the suffix of the file, or for whoever reads standard output."""
+    """The format: as given, by the suffix of the file, or by whether standard output is a terminal."""
     if output != "table":
         if target is not None:
             raise click.UsageError(f"--{output} prints to standard output. Use --format json and --out for a file.")
@@ -206,18 +206,16 @@ def _choose_format(name: str | None, target: Path | None, output: str) -> Digest
 
 
 def _explain_nothing(archive: Archive, result: Digest, project: str | None, zone: tzinfo) -> str:
-    """Why there is nothing, and when something was spent last; rows with a time in the future do not say that."""
+    """Why there is nothing, and when something was spent last."""
     from threadline.cli.filters import explain_project  # noqa: PLC0415 - seldom needed
 
     reason = explain_project(archive, project)
     if reason is not None:
         return reason
-    tomorrow = in_zone(_now() + timedelta(days=1), zone).date().isoformat()
-    days = [row.keys["day"] for row in archive.ledger(calls=False, project=project).by("day", zone=zone)]
-    known = [day for day in days if day[:1].isdigit() and day <= tomorrow]
+    day = last_day_with_usage(archive.ledger(calls=False, project=project), _now(), zone)
     about = f" by projects that match {project!r}" if project is not None else ""
-    if not known:
+    if day is None:
         return f"Nothing was spent in {result.period.name}{about}. There is no usage yet."
     unit = result.period.unit if result.period.unit in {"day", "week", "month"} else "week"
-    last = f"The last usage is from {max(known)}; to see it, use --{unit} {max(known)}."
+    last = f"The last usage is from {day}; to see it, use --{unit} {day}."
     return f"Nothing was spent in {result.period.name}{about}. {last}"

@@ -23,7 +23,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_record
-from threadline.model.insight.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
+from threadline.model.insight.outcomes import OutcomeGroup, OutcomeGroups, OutcomeKind, SessionOutcome
 from threadline.model.ledger import NONE
 from threadline.model.text import count, format_amount, format_changes, format_time, short_id
 from threadline.model.times import zone_name
@@ -209,7 +209,7 @@ def _format_key(key: str, by: str, titles: dict[str, str]) -> str:
     return f"{short_id(key)} {title}" if title else short_id(key)
 
 
-def _list_table(rows: Sequence[Outcome], zone: tzinfo, *, has_session: bool) -> str:
+def _list_table(rows: Sequence[SessionOutcome], zone: tzinfo, *, has_session: bool) -> str:
     has_state = any(row.state is not None for row in rows)
     headings = [
         f"time ({zone_name(zone)})",
@@ -242,7 +242,7 @@ def _list_table(rows: Sequence[Outcome], zone: tzinfo, *, has_session: bool) -> 
     )
 
 
-def _format_label(row: Outcome) -> str:
+def _format_label(row: SessionOutcome) -> str:
     if row.kind is OutcomeKind.COMMIT:
         return " ".join(filter(None, ((row.ref or "")[:9], row.label)))
     if row.kind is OutcomeKind.PUSH:
@@ -250,7 +250,7 @@ def _format_label(row: Outcome) -> str:
     return row.ref or row.label if row.kind is OutcomeKind.PULL_REQUEST else row.label
 
 
-def _format_result(row: Outcome, *, has_state: bool) -> str:
+def _format_result(row: SessionOutcome, *, has_state: bool) -> str:
     match row.kind:
         case OutcomeKind.COMMIT:
             changes = format_changes(row.added, row.removed) if row.added is not None else ""

@@ -102,7 +102,7 @@ class RowTable:
         """Whether something was written after a message, so that no more rows of it will come."""
         return not any(row_key(row) in self._last for row in rows)
 
-    def asked(self, row: AssistantEntry) -> datetime | None:
+    def prompt_time(self, row: AssistantEntry) -> datetime | None:
         """When the entry was written that a message answers; None if that is unknown."""
         parent = self._entries.get(row.parent_uuid or "")
         return None if parent is None or isinstance(parent, AssistantEntry) else parent.timestamp

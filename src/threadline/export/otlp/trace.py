@@ -288,8 +288,8 @@ class _TraceBuilder:
             moment = charge.timestamp if charge is not None else None
             time = _time_or(moment, self._started)
             return time, time
-        asked = self._rows.asked(rows[0])
-        started = to_nanoseconds(asked) if asked is not None else own[0]
+        prompt_time = self._rows.prompt_time(rows[0])
+        started = to_nanoseconds(prompt_time) if prompt_time is not None else own[0]
         return min(started, own[0]), own[1]
 
     # --- calls

@@ -31,7 +31,7 @@ from threadline.index.store import (
     storable_text,
 )
 from threadline.insight import changed_lines, extract_outcomes, link_row, may_have_outcome
-from threadline.model.calls import Outcome as CallOutcome
+from threadline.model.calls import Outcome
 from threadline.model.entries import AssistantEntry, Entry, PrLinkEntry, UserEntry
 from threadline.model.insight.outcomes import OutcomeRow
 from threadline.model.places import Place
@@ -169,7 +169,7 @@ def _add_call(rows: TranscriptOutcomes, call: _StoredCall, path: str, read_line:
         commands,
         lambda: extract_text(_result_content(result, call.call)),
         raw,
-        CallOutcome(call.outcome),
+        Outcome(call.outcome),
         call.exit_code,
     )
     rows.outcomes += (_outcome_values(key, number, row) for number, row in enumerate(outcomes))

@@ -28,7 +28,7 @@ from threadline.model.times import parse_timestamp
 
 if TYPE_CHECKING:
     from threadline.index.insight.outcomes import TranscriptOutcomes
-    from threadline.model.insight.outcomes import Outcome
+    from threadline.model.insight.outcomes import SessionOutcome
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
 
@@ -87,7 +87,7 @@ def find_outcomes(connection: sqlite3.Connection, selection: CallFilter) -> Outc
     )
 
 
-def _outcomes(connection: sqlite3.Connection, condition: str, *, has_scope: bool) -> Iterator[Outcome]:
+def _outcomes(connection: sqlite3.Connection, condition: str, *, has_scope: bool) -> Iterator[SessionOutcome]:
     rows = connection.execute(_SELECT_OUTCOMES + condition).fetchall()
     for row in _drop_copied_calls(connection, rows, has_scope=has_scope):
         *values, is_ok, evidence, exit_code = row[3:17]

@@ -9,7 +9,7 @@ from typing import Any
 from threadline.insight.outcomes.git_output import commit_kind, find_commits, find_pushes, may_commit
 from threadline.insight.outcomes.pull_requests import find_pull_requests, pull_request_of_tool
 from threadline.insight.outcomes.test_runners import TEST_PROGRAMS, count_tests, may_report_tests, runner_of_command
-from threadline.model.calls import Outcome as CallOutcome
+from threadline.model.calls import Outcome
 from threadline.model.entries import PrLinkEntry
 from threadline.model.insight.outcomes import OutcomeKind, OutcomeRow
 from threadline.shell_syntax import (
@@ -24,7 +24,7 @@ from threadline.shell_syntax import (
 
 _MAY_REQUEST = re.compile(r"pull_?request|merge_?request|_[pm]r$", re.IGNORECASE)
 _MAX_LABEL = 200
-# Programs that print what others have written: a test report in their output is no test run.
+# Programs that print what others have written: a test report in their output is not a test run.
 _READERS = word_set(
     "cat head tail less more grep egrep rg ag ack sed awk echo printf ls find wc jq git gh glab curl wget kubectl"
     " docker journalctl sort uniq cut tr diff tee true Get-Content Select-String Select-Object Write-Host"
@@ -52,7 +52,7 @@ def extract_outcomes(  # noqa: PLR0917 - the parts of a call
     commands: Sequence[SimpleCommand],
     read_output: Callable[[], str],
     result: Any,
-    outcome: CallOutcome,
+    outcome: Outcome,
     exit_code: int | None,
 ) -> list[OutcomeRow]:
     """The outcomes of a call.
@@ -60,9 +60,9 @@ def extract_outcomes(  # noqa: PLR0917 - the parts of a call
     `commands` are those of `parse_shell_call`, `read_output` returns what the call printed (most calls have no outcome,
     and need not be read), and `result` is the tool's own result.
     """
-    if outcome not in (CallOutcome.OK, CallOutcome.ERROR):
+    if outcome not in (Outcome.OK, Outcome.ERROR):
         return []
-    is_ok = outcome is CallOutcome.OK and not exit_code
+    is_ok = outcome is Outcome.OK and not exit_code
     if tool not in SHELL_TOOLS:
         request = pull_request_of_tool(tool, arguments, read_output(), is_ok=is_ok) if may_have_outcome(tool) else None
         return [request] if request is not None else []

@@ -51,7 +51,7 @@ _REMOTE_LINE = re.compile(r"^(?P<direction>To|From) (?P<remote>\S+)$", re.MULTIL
 _HEREDOC_BODY = re.compile(r"<<-?[ \t]*['\"]?(?P<mark>[\w.]+)['\"]?[^\n]*\n(?P<body>.*?)\n[ \t]*(?P=mark)\b", re.DOTALL)
 
 AUTOSQUASHED = "autosquashed"
-"""The action of a row that says that a rebase folded fixups into other commits. It is no commit itself."""
+"""The action of a row that says that a rebase folded fixups into other commits. It is not a commit itself."""
 FIXUP_PREFIXES = ("fixup! ", "squash! ", "amend! ")
 """What the subjects of commits begin with that a rebase with `--autosquash` folds into others."""
 COMMITTING = {

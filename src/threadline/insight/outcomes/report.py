@@ -10,7 +10,7 @@ from decimal import Decimal
 from threadline.insight.outcomes.changed_lines import LineOwners
 from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
 from threadline.insight.outcomes.session_outcomes import LineChange, OutcomeFacts, outcome_sort_key, resolve_outcomes
-from threadline.model.insight.outcomes import Outcome, OutcomeGroup, OutcomeKind
+from threadline.model.insight.outcomes import OutcomeGroup, OutcomeKind, SessionOutcome
 from threadline.model.ledger import NO_TIME, NONE, sum_amounts
 from threadline.model.places import SessionId
 from threadline.model.times import in_zone, is_within
@@ -36,7 +36,7 @@ class OutcomeReport:
         until: datetime | None = None,
         count_lines: Callable[[str, LineOwners], Counter[int]] | None = None,
         is_charged: Callable[[str | None, str | None], bool] | None = None,
-        check_commits: Callable[[list[Outcome]], list[Outcome]] = list,
+        check_commits: Callable[[list[SessionOutcome]], list[SessionOutcome]] = list,
     ) -> None:
         def is_in_period(timestamp: datetime | None) -> bool:
             return (since is None and until is None) or is_within(timestamp, since, until)
@@ -48,18 +48,18 @@ class OutcomeReport:
         outcomes = [outcome for outcome in resolve_outcomes(facts.outcomes) if is_in_period(outcome.timestamp)]
         self.outcomes = check_commits(outcomes)
 
-    def rows(self) -> list[Outcome]:
+    def rows(self) -> list[SessionOutcome]:
         """Every outcome, and each file that a session changed, oldest first."""
         rows = [*self.outcomes, *self._files()]
         return sorted(rows, key=lambda outcome: outcome_sort_key(outcome.timestamp, outcome.place))
 
-    def _files(self) -> Iterable[Outcome]:
+    def _files(self) -> Iterable[SessionOutcome]:
         groups: dict[tuple[SessionId | None, str], list[tuple[LineChange, int]]] = {}
         for change, surviving in self.changes:
             groups.setdefault((change.session, change.path), []).append((change, surviving))
         for (session, path), group in groups.items():
             last = group[-1][0]
-            yield Outcome(
+            yield SessionOutcome(
                 kind=OutcomeKind.FILE,
                 action="created" if group[0][0].lines.is_whole else "edited",
                 label=path,
@@ -108,7 +108,7 @@ class _GroupSum:
         self._files: set[str] = set()
         self._counts: Counter[str] = Counter()
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: SessionOutcome) -> None:
         self._sessions.add(outcome.session)
         counts = self._counts
         match outcome.kind:
@@ -163,7 +163,7 @@ def _divide(amount: Decimal | None, count: int, unit: int = 1) -> Decimal | None
     return (amount * unit / count).quantize(Decimal("0.000001")) if amount is not None and count else None
 
 
-def _key_function(by: str, zone: tzinfo) -> Callable[[Outcome | LineChange], str]:
+def _key_function(by: str, zone: tzinfo) -> Callable[[SessionOutcome | LineChange], str]:
     if by == "day":
         return lambda row: in_zone(row.timestamp, zone).date().isoformat() if row.timestamp is not None else NO_TIME
     return lambda row: str(getattr(row, by) or NONE)

@@ -18,10 +18,9 @@ from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_
 from threadline.insight.outcomes.git_output import AUTOSQUASHED, FIXUP_PREFIXES
 from threadline.insight.outcomes.git_output import find_commits as find_commits_in_output
 from threadline.insight.outcomes.pull_requests import request_number
-from threadline.model.calls import Call
-from threadline.model.calls import Outcome as CallOutcome
+from threadline.model.calls import Call, Outcome
 from threadline.model.entries import PrLinkEntry, UserEntry
-from threadline.model.insight.outcomes import Outcome, OutcomeKind, OutcomeRow
+from threadline.model.insight.outcomes import OutcomeKind, OutcomeRow, SessionOutcome
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, WriteResult
 from threadline.model.session import Session
@@ -49,7 +48,7 @@ class LineChange(Struct, frozen=True):
 class OutcomeFacts(Struct):
     """What was found in sessions: outcomes of calls, and edits of files. `messages` has the message of each call."""
 
-    outcomes: list[Outcome] = []
+    outcomes: list[SessionOutcome] = []
     changes: list[LineChange] = []
     messages: dict[CallId, str] = {}
 
@@ -88,20 +87,20 @@ def session_outcomes(session: Session, project: str | None = None) -> OutcomeFac
     return facts
 
 
-def find_commits(session: Session) -> list[tuple[Call, Outcome]]:
+def find_commits(session: Session) -> list[tuple[Call, SessionOutcome]]:
     """Each commit of a session and the call that made it, in order of time. Replaced ones are marked.
 
     Only calls with a word of a command that commits are parsed.
     """
     calls: dict[str, Call] = {}
-    commits: list[Outcome] = []
+    commits: list[SessionOutcome] = []
     for call in session.calls:
         if call.answer is None or call.tool not in SHELL_TOOLS or _MAY_COMMIT.search(str(call.input)) is None:
             continue
-        if call.outcome not in (CallOutcome.OK, CallOutcome.ERROR):
+        if call.outcome not in (Outcome.OK, Outcome.ERROR):
             continue
         raw = call.answer.tool_use_result if isinstance(call.answer, UserEntry) else None
-        is_ok = call.outcome is CallOutcome.OK and not exit_code(call)
+        is_ok = call.outcome is Outcome.OK and not exit_code(call)
         commands, output = parse_shell_call(call.tool, call.input), strip_terminal_escapes(call.output)
         for row in find_commits_in_output(commands, output, raw, is_ok=is_ok):
             calls[call.id] = call
@@ -131,11 +130,7 @@ def _edited_path(call: Call) -> str | None:
             return named if isinstance(named, str) and not error else None
     inputs = call.input if isinstance(call.input, dict) else {}
     has_result = isinstance(call.answer, UserEntry) and call.answer.tool_use_result is not None
-    if (
-        has_result
-        or call.outcome is not CallOutcome.OK
-        or call.tool not in ("Write", "Edit", "MultiEdit", "NotebookEdit")
-    ):
+    if has_result or call.outcome is not Outcome.OK or call.tool not in ("Write", "Edit", "MultiEdit", "NotebookEdit"):
         return None
     path = inputs.get("notebook_path" if call.tool == "NotebookEdit" else "file_path")
     return path if isinstance(path, str) and path else None
@@ -145,7 +140,7 @@ def _model_of(call: Call) -> str | None:
     return call.entry.message.model if call.entry.message is not None else None
 
 
-def _outcome_of(row: OutcomeRow, call: Call, session: Session, project: str | None) -> Outcome:
+def _outcome_of(row: OutcomeRow, call: Call, session: Session, project: str | None) -> SessionOutcome:
     entry = call.answer or call.entry
     return row.outcome(
         timestamp=entry.timestamp,
@@ -159,7 +154,7 @@ def _outcome_of(row: OutcomeRow, call: Call, session: Session, project: str | No
     )
 
 
-def _links(session: Session, project: str | None) -> Iterator[Outcome]:
+def _links(session: Session, project: str | None) -> Iterator[SessionOutcome]:
     for entry in session.main.entries:
         row = link_row(entry) if isinstance(entry, PrLinkEntry) else None
         if row is not None:
@@ -175,7 +170,7 @@ def _links(session: Session, project: str | None) -> Iterator[Outcome]:
             )
 
 
-def resolve_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
+def resolve_outcomes(outcomes: Iterable[SessionOutcome]) -> list[SessionOutcome]:
     """Outcomes in order of time, each once; commits that were replaced are marked, numbers become addresses."""
     ordered = sorted(outcomes, key=lambda outcome: outcome_sort_key(outcome.timestamp, outcome.place))
     addresses = {
@@ -183,7 +178,7 @@ def resolve_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
         for outcome in ordered
         if outcome.kind is OutcomeKind.PULL_REQUEST and outcome.ref and "://" in outcome.ref
     }
-    unique: dict[tuple[object, ...], Outcome] = {}
+    unique: dict[tuple[object, ...], SessionOutcome] = {}
     for outcome in ordered:
         if outcome.kind is OutcomeKind.PULL_REQUEST and outcome.ref and outcome.ref.startswith("#"):
             ref = addresses.get((outcome.session, request_number(outcome.ref)), outcome.ref)
@@ -199,7 +194,7 @@ def resolve_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return _mark_replaced(list(kept))
 
 
-def _identity(outcome: Outcome) -> tuple[object, ...]:
+def _identity(outcome: SessionOutcome) -> tuple[object, ...]:
     match outcome.kind:
         case OutcomeKind.COMMIT if outcome.ref:
             return outcome.kind, outcome.project, outcome.ref[:_MIN_ID]
@@ -208,7 +203,7 @@ def _identity(outcome: Outcome) -> tuple[object, ...]:
     return outcome.kind, outcome.call or str(outcome.place), outcome.label, outcome.ref, outcome.branch, outcome.action
 
 
-def _mark_replaced(outcomes: list[Outcome]) -> list[Outcome]:
+def _mark_replaced(outcomes: list[SessionOutcome]) -> list[SessionOutcome]:
     """Mark commits that a later commit of the session replaced, and leave out what only says so.
 
     An amended commit replaces the session's last one on the branch, a rebased one that with the same subject, and an

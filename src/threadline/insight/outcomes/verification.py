@@ -15,7 +15,7 @@ from threadline.insight.blame.git_versions import worktrees
 from threadline.insight.git import Repository
 from threadline.insight.outcomes.changed_lines import LineOwners
 from threadline.insight.outcomes.session_outcomes import OutcomeFacts
-from threadline.model.insight.outcomes import CommitState, Outcome, OutcomeKind
+from threadline.model.insight.outcomes import CommitState, OutcomeKind, SessionOutcome
 
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 _MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -44,7 +44,7 @@ class RepositoryCheck:
         """Whether a path is in the repository or one of its worktrees."""
         return path is not None and any(path == root or path.startswith(f"{root}{os.sep}") for root in self._roots)
 
-    def check_commits(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
+    def check_commits(self, outcomes: Iterable[SessionOutcome]) -> list[SessionOutcome]:
         """Outcomes, with the state of each commit whose id is known.
 
         Raises:
@@ -56,7 +56,7 @@ class RepositoryCheck:
         contained = self._repository.contained([id_ for id_ in full.values() if id_ is not None])
         reverted = self._reverted() if contained else frozenset()
 
-        def state_of(outcome: Outcome) -> CommitState:
+        def state_of(outcome: SessionOutcome) -> CommitState:
             id_ = full.get(outcome.ref or "")
             if id_ is None:
                 return CommitState.MISSING

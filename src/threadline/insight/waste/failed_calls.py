@@ -34,7 +34,7 @@ _UNAVAILABLE_ADVICE = "Auto mode could not reach the model that checks calls. Wa
 _EDITORS = frozenset(("Edit", "MultiEdit", "NotebookEdit", "Write"))
 _EDIT_ADVICE = "Let the assistant read a file before it edits it, and again after you or a formatter changed it."
 _ANSWERS = word_set("[ cmp diff egrep fgrep grep pgrep rg test which")
-# Programs that only check or build, beside those that run tests.
+# Programs that only check or build, in addition to those that run tests.
 _CHECKERS = word_set(
     """bazel bazelisk biome black brakeman cargo-nextest clang-tidy cmake cppcheck dialyzer dialyxir eslint flake8
     golangci-lint gofmt govulncheck gradle gradlew hadolint isort ktlint lefthook make mvn mvnw mypy ninja nyc phpcs

@@ -32,7 +32,7 @@ class CommitState(StrEnum):
     MISSING = "missing"
 
 
-class Outcome(Struct, frozen=True):
+class SessionOutcome(Struct, frozen=True):
     """Something that a session produced.
 
     - `action` says what was done: `committed`, `amended`, `merged` …; `created`, `merged`, `linked` … for a pull
@@ -73,13 +73,13 @@ class Outcome(Struct, frozen=True):
     evidence: str = ""
 
     def __repr__(self) -> str:
-        return f"Outcome({str(self.kind)!r}, {self.action!r}, {self.label[:60]!r}, {str(self.place)!r})"
+        return f"SessionOutcome({str(self.kind)!r}, {self.action!r}, {self.label[:60]!r}, {str(self.place)!r})"
 
 
-class OutcomeList(Listing[Outcome]):
+class OutcomeList(Listing[SessionOutcome]):
     """What sessions produced, oldest first."""
 
-    row_type = Outcome
+    row_type = SessionOutcome
     noun = "outcome"
     html_columns = ("timestamp", "session", "kind", "action", "label", "ref", "added", "removed", "passed", "failed")
 
@@ -129,7 +129,7 @@ class OutcomeGroups(Listing[OutcomeGroup]):
 
 
 class OutcomeRow(Struct, array_like=True, gc=False):
-    """A commit, push, pull request or test run, without what its call says. The fields are those of `Outcome`."""
+    """A commit, push, pull request or test run, without what its call says. See `SessionOutcome` for the fields."""
 
     kind: str
     action: str
@@ -156,9 +156,9 @@ class OutcomeRow(Struct, array_like=True, gc=False):
         place: Place,
         call: CallId | None,
         exit_code: int | None,
-    ) -> Outcome:
+    ) -> SessionOutcome:
         """The outcome, with what its call says."""
-        return Outcome(
+        return SessionOutcome(
             kind=OutcomeKind(self.kind),
             action=self.action,
             label=self.label,

@@ -37,7 +37,7 @@ _FOREIGN_METADATA = word_set(
     " tamanho tamano minima maxima falsch feld campo regel aendern alterar cambiar wijzigen label test is not must"
     " atual obrigatoria requerida requise invalide ungueltig onjuist"
 )
-# Other words that end with `pass` are no passwords: compass, bypass.
+# Other words that end with `pass` are not passwords: compass, bypass.
 _PASS_PREFIXES = word_set(
     "db user admin root smtp mail email ssh sql mysql pg redis require store key trust my login ftp imap wifi http"
     " proxy"
@@ -197,7 +197,7 @@ _REFERENCE = compile_lazily(
 )
 _VARIABLE = compile_lazily(r"\$\$?([A-Za-z_]\w*)\Z")
 _EMBEDDED_REFERENCE = compile_lazily(
-    # A word with digits among letters of both cases is no name.
+    # A word with digits among letters of both cases is not a name.
     r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{(?!(?=\w*[0-9][A-Za-z])(?=\w*[A-Z])\w*[a-z]\w*\})[\w.!:]*\}|\$[A-Z_][A-Z0-9_]*\b|<[a-z_-]+>|%s|%\(\w+\)s"
 )
 # Characters that stand for others: a value of only these, or masked except for a few characters at its ends.
@@ -268,7 +268,7 @@ def _is_variable(value: str) -> bool:
     if name.isupper() or not any(map(str.isdigit, name)):
         return True
     words = split_name(name)
-    # In a name, numbers come last. In a password they replace letters, or follow what is no word of names.
+    # In a name, numbers come last. In a password they replace letters, or follow something that is not a word.
     return all(map(str.isalpha, words[:-1])) and bool(_EXAMPLE_WORDS & set(words))
 
 
@@ -615,7 +615,7 @@ def _changes_class_often(value: str) -> bool:
 
 
 def _is_random_letters(value: str) -> bool:
-    """Whether a word of letters has capitals where no name has them.
+    """Whether a word of letters has capitals where names do not have them.
 
     >>> [_is_random_letters(value) for value in ("xhVpyzMydtFW", "getUserPwFromDb", "PostgreSQL")]
     [True, False, False]

@@ -177,21 +177,21 @@ _BLANKS = b" \t"
 _AFTER_QUOTE = b" \t+.\r\n\\"
 
 
-class Remembered(dict[bytes, bool]):
-    """The answers of a function for the few thousand different bytes that it is asked about again and again."""
+class PredicateCache(dict[bytes, bool]):
+    """Caches the answers of a function, which is called with the same few thousand values again and again."""
 
     def __init__(self, function: Callable[[bytes], bool]) -> None:
         super().__init__()
         self._function = function
 
     def __missing__(self, key: bytes) -> bool:
-        if len(self) > _MAX_REMEMBERED:
+        if len(self) > _MAX_CACHED:
             self.clear()
         self[key] = self._function(key)
         return self[key]
 
 
-_MAX_REMEMBERED = 16384
+_MAX_CACHED = 16384
 
 
 def _may_start_joint(after: bytes) -> bool:
@@ -208,7 +208,7 @@ def _may_start_joint(after: bytes) -> bool:
     return first in b"\r\n"
 
 
-MAY_CONTINUE = Remembered(_may_start_joint)
+MAY_CONTINUE = PredicateCache(_may_start_joint)
 """Whether a joint may start with these three bytes. Most runs are followed by others."""
 
 
@@ -223,7 +223,7 @@ def _may_end_joint(before: bytes) -> bool:
     return b"\n" in (second, last) or b"\\n" in before or first in _JOINT_SIGNS
 
 
-MAY_HAVE_STARTED = Remembered(_may_end_joint)
+MAY_HAVE_STARTED = PredicateCache(_may_end_joint)
 """Whether a joint may end with these three bytes. Most quotes do not follow a concatenation sign, and most words follow
 another word on the same line."""
 _MARGIN_BYTES = b" \tn+->|:?\x92"

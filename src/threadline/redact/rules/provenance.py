@@ -865,7 +865,7 @@ def _find_random_words(line: _Line) -> Iterator[Span]:
 
 
 def _value_span(start: int, text: str) -> Iterator[Span]:
-    """The span of a value without quotes and colours, unless it is no secret."""
+    """The span of a value without quotes and colours, unless it is not a secret."""
     bare = text.strip("\"'`,")
     colour = _ANSI.match(bare)
     value = _ANSI.sub("", bare[colour.end() :] if colour else bare).strip("\"'")
@@ -912,7 +912,7 @@ _MANY_CLASSES, _SOME_CLASSES, _LIKELY_ENTROPY = 3, 2, 3
 
 
 def _is_password_like(text: str) -> bool:
-    """Whether a word looks chosen or generated as a password, beside lines of another command's output."""
+    """Whether a word looks like a password, next to lines of another command's output."""
     if not _MIN_LIKELY <= len(text) <= 4096 or " " in text or heuristics.is_path(text):  # noqa: PLR2004 - longer than any token
         return False
     if _NO_PASSWORD.fullmatch(text):

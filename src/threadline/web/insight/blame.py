@@ -1,4 +1,4 @@
-"""Who wrote each line of a file: the session, turn and edit beside the text, or the commit, or nobody that is known."""
+"""Who wrote each line of a file: the session, turn and edit, or the commit, or that nobody is known."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from threadline.render.html import (
 MAX_GROUPS = 40
 """How many groups the table lists, unless all are asked for."""
 _MIN_SHARE = Decimal("0.002")
-"""The share of a cause from which on it has a rectangle of its own. Smaller ones are added up."""
+"""The smallest share of a cause that gets its own rectangle. Smaller ones are added up."""
 _MAX_TILES = 100
 _MIN_INNER_GROUPS = 2
 _MAX_GROUP_TILES = 24

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from threadline.account import last_day_with_usage
 from threadline.model.insight.digest import Digest, DigestPeriod, PeriodUnit
 from threadline.model.times import in_zone, zone_name
 from threadline.render import digest_title
@@ -111,11 +112,10 @@ def parse_digest_period(request: PageRequest) -> DigestPeriod:
 def newest_usage(request: PageRequest) -> datetime | None:
     """The start of the newest day with usage."""
     ledger = request.archive.ledger(calls=False, project=request.text("project"))
-    days = [row.keys["day"] for row in ledger.by("day", zone=request.zone())]
-    known = [day for day in days if day[:1].isdecimal() and day <= f"{in_zone(request.now, request.zone()):%Y-%m-%d}"]
-    if not known:
+    day = last_day_with_usage(ledger, request.now, request.zone())
+    if day is None:
         return None
-    return DigestPeriod.parse(PeriodUnit.DAY, max(known), now=request.now, zone=request.zone()).since
+    return DigestPeriod.parse(PeriodUnit.DAY, day, now=request.now, zone=request.zone()).since
 
 
 def _unit_chips(request: PageRequest, period: DigestPeriod) -> Markup:

@@ -34,7 +34,7 @@ from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
-    from threadline.model.insight.outcomes import Outcome, OutcomeGroup
+    from threadline.model.insight.outcomes import OutcomeGroup, SessionOutcome
     from threadline.web.request import PageRequest
 
 KEYS = ("session", "project", "day", "model")
@@ -58,7 +58,7 @@ class OutcomeAnswer(Struct, frozen=True):
 
     groups: tuple[OutcomeGroup, ...]
     total: OutcomeGroup | None
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[SessionOutcome, ...]
     titles: Mapping[str, str]
 
 
@@ -211,10 +211,10 @@ def _outcome_section(request: PageRequest, answer: OutcomeAnswer, kind: str, sho
 
 
 def render_outcomes(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[SessionOutcome],
     zone: tzinfo,
-    place_url: Callable[[Outcome], str | None],
-    session: Callable[[Outcome], Child] | None = None,
+    place_url: Callable[[SessionOutcome], str | None],
+    session: Callable[[SessionOutcome], Child] | None = None,
 ) -> Markup:
     """A table of outcomes, each with a link to its place. Pages of several sessions add the session of each."""
     columns = [
@@ -242,7 +242,7 @@ def render_outcomes(
     return render_table("Outcomes", columns, rows, kind="list outcomes", heading=1, hidden_caption=True)
 
 
-def _label(outcome: Outcome) -> str:
+def _label(outcome: SessionOutcome) -> str:
     match outcome.kind:
         case OutcomeKind.COMMIT:
             label = " ".join(filter(None, ((outcome.ref or "")[:_SHORT_REF], outcome.label)))
@@ -255,7 +255,7 @@ def _label(outcome: Outcome) -> str:
     return shorten(label, _MAX_LABEL) or str(outcome.kind)
 
 
-def _result(outcome: Outcome) -> Child:
+def _result(outcome: SessionOutcome) -> Child:
     parts = [shorten(outcome.action, 40)]
     if outcome.is_replaced:
         parts.append("replaced later")

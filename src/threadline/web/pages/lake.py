@@ -84,7 +84,7 @@ def lake_home_page(request: PageRequest) -> Page:
     answer = state.cached(lambda: _answer(state, ledger, selection, zone), "home", selection, zone_name(zone))
     keys = [name for name in _DASHBOARD_KEYS if name != "team" or state.teams]
     tables = {name: ledger.by(name, zone=zone, extra=usage.keys).rows for name in keys}
-    recent, total = state.sessions(lakes.SessionFilter(), limit=_MAX_RECENT)
+    recent, total = state.sessions(lakes.LakeSessionFilter(), limit=_MAX_RECENT)
     rows = _session_rows(recent)
     main = join(
         (
@@ -324,7 +324,7 @@ def lake_sessions_page(request: PageRequest) -> Page:
     shown = parse_range(request, _PAGE_SIZE)
     sort = request.choice("sort", tuple(lakes.SESSION_ORDERS), "time")
     since, until = request.time_range()
-    selection = lakes.SessionFilter(
+    selection = lakes.LakeSessionFilter(
         text=request.text("grep"),
         people=_selected_people(request),
         project=request.text("project"),

@@ -39,7 +39,7 @@ from threadline.web.request import Page
 
 if TYPE_CHECKING:
     from threadline.model.insight.attribution import Attribution, CostCause
-    from threadline.model.insight.outcomes import Outcome, OutcomeGroup
+    from threadline.model.insight.outcomes import OutcomeGroup, SessionOutcome
     from threadline.model.insight.waste import Waste, WasteLimits
     from threadline.model.places import Place
     from threadline.web.request import PageRequest
@@ -188,7 +188,7 @@ def session_outcomes_page(request: PageRequest) -> Page:
     session = request.session()
     name = str(session.session.id or session.id)
 
-    def compute() -> tuple[tuple[Outcome, ...], OutcomeGroup | None]:
+    def compute() -> tuple[tuple[SessionOutcome, ...], OutcomeGroup | None]:
         return tuple(request.archive.outcomes(name)), request.archive.outcome_groups(session=name).total
 
     outcomes, total = request.cached("session outcomes", compute, session.id, session.version)
