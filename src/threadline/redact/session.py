@@ -31,7 +31,7 @@ from threadline.redact.records import (
     replace_pieces,
 )
 from threadline.redact.redactor import Finding, Redactor, find_strictly
-from threadline.redact.rules import provenance
+from threadline.redact.rules import identity, provenance
 from threadline.redact.rules.assignments import is_credible
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import is_distinctive, is_password_in_prose, is_secret_name, kind_of
@@ -81,7 +81,7 @@ class RecordScanner:
         self._personal = personal
         self._strict = strict
         self._find = find or self._find_by_rules
-        self._context = ConversationContext()
+        self._context = ConversationContext(personal=personal)
 
     def find(self, record: Any) -> list[Match]:
         """Find everything in a record."""
@@ -294,7 +294,8 @@ _NO_LEAF = Leaf((), "", "")
 class ConversationContext:
     """What earlier records say about the texts of later ones: commands, files that were read, questions."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, personal: bool = True) -> None:
+        self._personal = personal
         self._calls: dict[str, tuple[str, str]] = {}
         self._background: dict[str, tuple[str, str]] = {}
         self._shell_input = ""
@@ -352,7 +353,7 @@ class ConversationContext:
             (arguments[key] for key in ("bash_id", "shell_id", "task_id") if isinstance(arguments.get(key), str)), ""
         )
         call = ("", "")
-        if command and provenance.analyze_command(command):
+        if command and (provenance.analyze_command(command) or identity.analyze_printers(command)):
             call = ("command", command)
         elif shell in self._background:
             call = self._background[shell]
@@ -387,8 +388,13 @@ class ConversationContext:
                 if leaf.key in {"stdout", "content", "output", "text", "result", "toolUseResult"}
             ),
         ]
-        find = provenance.find_printed_secrets if kind == "command" else provenance.find_in_secret_file
+        find = self._find_printed if kind == "command" else provenance.find_in_secret_file
         return [Match(leaf, span, is_local=True) for leaf in outputs for span in find(subject, leaf.text)]
+
+    def _find_printed(self, command: str, output: str) -> list[Span]:
+        """What a command printed: secrets, and names of people and machines."""
+        secrets = provenance.find_printed_secrets(command, output)
+        return [*secrets, *identity.find_printed_names(command, output)] if self._personal else secrets
 
     def _read_prompt(self, record: dict[str, Any], leaf: Leaf) -> list[Match]:
         """Read what the user typed: an answer, or a command after `!`."""
@@ -401,7 +407,7 @@ class ConversationContext:
             self._shell_input = typed[1]
         printed = _SHELL_OUTPUT.search(text)
         if printed and self._shell_input:
-            for span in provenance.find_printed_secrets(self._shell_input, printed[1]):
+            for span in self._find_printed(self._shell_input, printed[1]):
                 moved = span._replace(start=span.start + printed.start(1), end=span.end + printed.start(1))
                 matches.append(Match(leaf, moved, is_local=True))
         if not typed and not printed and record.get("type") == "user":
