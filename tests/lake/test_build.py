@@ -193,7 +193,7 @@ def test_a_build_that_dies_before_its_commit_changes_nothing(tmp_path: Path, lak
     push(lake, [home])
     script = (
         "import os, sys; from threadline.lake import build_lake; from threadline.storage import Bucket;"
-        "from threadline.lake.catalogue import Catalogue;"
+        "from threadline.lake.iceberg import Catalogue;"
         "Catalogue.publish = lambda *_arguments, **_options: os.kill(os.getpid(), 9);"
         "build_lake(Bucket(sys.argv[1]), jobs=1)"
     )

@@ -84,12 +84,12 @@ def test_compaction_changes_files_but_no_rows(tmp_path: Path, lake: Bucket, monk
 def test_compaction_gives_way_to_a_build(tmp_path: Path, lake: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a build publishes while files are merged, the build counts, and the merged files are deleted."""
     home = tmp_path / "home"
-    monkeypatch.setattr("threadline.lake.catalogue._MAX_SMALL_FILES", 100)
+    monkeypatch.setattr("threadline.lake.iceberg._MAX_SMALL_FILES", 100)
     for turns in range(1, 4):
         write_session(home, turns, text="same day")
         push(lake, [home])
         build_lake(lake, jobs=1)
-    monkeypatch.setattr("threadline.lake.catalogue._MAX_SMALL_FILES", 1)
+    monkeypatch.setattr("threadline.lake.iceberg._MAX_SMALL_FILES", 1)
     publish = Catalogue.publish
 
     def publish_late(catalogue: Catalogue, *arguments: Any, **options: Any) -> Any:

@@ -45,7 +45,7 @@ EXCEPTIONS = {
     "export/redacted_copies.py": {"open"},
     # Lakes: what a push read is opened by `home_files`, and the rest are the user's own files and temporary ones.
     "cli/lake/queries.py": {"read_bytes"},
-    "lake/catalogue.py": {"open"},  # files of tables, through pyiceberg
+    "lake/iceberg.py": {"open"},  # files of tables, through pyiceberg
     "lake/reader.py": {"read_bytes"},  # copies of sessions that it downloaded
     # Archives, the index, locks, and facts about processes.
     "archive/archive.py": {"open"},

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         read_machines,
     )
     from threadline.lake.build import BuildResult, build_lake, compact_lake, remove_orphans
-    from threadline.lake.catalogue import Catalogue, read_commit, register_tables
     from threadline.lake.clickhouse import ChdbStore, LoadResult, clickhouse_ddl, load_script, search_statement
     from threadline.lake.erase import ForgetResult, all_sources, forget_sources, select_sources
+    from threadline.lake.iceberg import Catalogue, read_commit, register_tables
     from threadline.lake.push import PolicyNotAccepted, PushOptions, PushResult, default_person, push_sessions
     from threadline.lake.queries import (
         LakeUsage,
@@ -74,7 +74,7 @@ __getattr__ = lazy_exports(
             "read_machines",
         ],
         "build": ["BuildResult", "build_lake", "compact_lake", "remove_orphans"],
-        "catalogue": ["Catalogue", "read_commit", "register_tables"],
+        "iceberg": ["Catalogue", "read_commit", "register_tables"],
         "clickhouse": ["ChdbStore", "LoadResult", "clickhouse_ddl", "load_script", "search_statement"],
         "erase": ["ForgetResult", "all_sources", "forget_sources", "select_sources"],
         "push": ["PolicyNotAccepted", "PushOptions", "PushResult", "default_person", "push_sessions"],

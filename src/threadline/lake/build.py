@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.lake.bronze import Source, group_sources, list_batches, read_batches, read_lake
-from threadline.lake.catalogue import (
+from threadline.lake.iceberg import (
     Catalogue,
     Commit,
     commit_path,

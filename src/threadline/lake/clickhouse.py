@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery, Unreadable
 from threadline.files import escape_path
-from threadline.lake.catalogue import Catalogue, reports_storage_errors
+from threadline.lake.iceberg import Catalogue, reports_storage_errors
 from threadline.lake.queries import TextSearch, require_commit, select_texts
 from threadline.lake.tables import SIGHTINGS, TABLES, TEXTS, table_columns
 from threadline.model.tables import DECIMAL_PLACES, import_library

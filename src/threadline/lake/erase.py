@@ -33,7 +33,7 @@ from threadline.lake.bronze import (
     read_lake,
     resolve_session,
 )
-from threadline.lake.catalogue import (
+from threadline.lake.iceberg import (
     Catalogue,
     Commit,
     commit_path,

@@ -22,7 +22,7 @@ from threadline.errors import BadQuery, NotFound
 from threadline.index import unique_names
 from threadline.lake.accounting import SIGHTING_COLUMNS, LakeLedger
 from threadline.lake.bronze import read_lake
-from threadline.lake.catalogue import Catalogue, Commit, read_commit, reports_storage_errors
+from threadline.lake.iceberg import Catalogue, Commit, read_commit, reports_storage_errors
 from threadline.lake.tables import SIGHTINGS, TABLES, TEXTS, arrow_schema
 from threadline.model.ledger import NONE, Charge
 from threadline.model.tables import import_library

@@ -44,8 +44,8 @@ from threadline.lake.bronze import (
     read_machines,
     resolve_session,
 )
-from threadline.lake.catalogue import Commit
 from threadline.lake.clickhouse import CHDB, ChdbStore
+from threadline.lake.iceberg import Commit
 from threadline.lake.queries import (
     LakeUsage,
     TextSearch,

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from threadline import __version__
 from threadline.lake.bronze import make_id
-from threadline.lake.catalogue import Catalogue
+from threadline.lake.iceberg import Catalogue
 from threadline.lake.tables import SESSIONS, SIGHTINGS, Removal, arrow_schema, column_names, write_rows
 from threadline.model.tables import import_library
 from threadline.model.titles import SummaryRef, TitleSource, choose_summary, shorten_title

@@ -24,7 +24,7 @@ from threadline.lake.accounting import (
     find_copies,
 )
 from threadline.lake.bronze import make_id
-from threadline.lake.catalogue import Catalogue
+from threadline.lake.iceberg import Catalogue
 from threadline.lake.tables import (
     CALL_COPIES,
     CALLS,
