@@ -29,7 +29,6 @@ pytest.importorskip("pyiceberg", reason="needs the extra lake")
 
 from threadline.errors import Unreadable
 from threadline.lake import build_lake, read_commit, read_usage
-from threadline.lake.bronze import LAKE_FILE
 from threadline.storage import Bucket
 
 
@@ -115,8 +114,8 @@ def test_a_service_that_refuses(
 
 def test_an_object_that_is_not_utf8(cli: CliRunner, lake: Bucket) -> None:
     """A damaged text in the lake's own object is reported like any other damage."""
-    damaged = lake.get(LAKE_FILE).replace(b'"full"', b'"\xff"')
-    lake.put(LAKE_FILE, damaged)
+    damaged = lake.get("lake.json").replace(b'"full"', b'"\xff"')
+    lake.put("lake.json", damaged)
     assert_refused(cli("lake", "status", lake.uri), "is damaged", "Restore it from a backup")
 
 

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from tests.subtests import for_each
 
-from threadline.redact import SessionRedactor
-from threadline.redact.rules.identity import find_printed_names
-from threadline.redact.session import RecordScanner
+from threadline.redact import RecordScanner, SessionRedactor
 
 USER, HOST, NAME = "henrika", "pebblebox7", "Henrika Lindqvist"
 PRINTED = {
@@ -32,7 +30,11 @@ PRINTED = {
 
 
 def _names(command: str, output: str) -> list[tuple[str, str]]:
-    return [(output[span.start : span.end], span.kind) for span in find_printed_names(command, output)]
+    """What is found in the result of a call."""
+    scanner = RecordScanner()
+    records = _session(command, output)[:2]
+    found = [match for record in records for match in scanner.find(record) if record["type"] == "user"]
+    return list(dict.fromkeys((match.value, match.span.kind) for match in found))
 
 
 @for_each("command", list(PRINTED))

@@ -371,7 +371,7 @@ class ConversationContext:
         if call is None:
             return []
         leaves = [leaf for leaf in list_leaves(record, FormatWords()) if not leaf.is_key]
-        own = [leaf for leaf in leaves if leaf.path[: len(path)] == path and leaf.key != "tool_use_id"]
+        own = [leaf for leaf in leaves if leaf.path[: len(path)] == path and leaf.key not in {"tool_use_id", "type"}]
         result = [leaf for leaf in leaves if leaf.path[0] == "toolUseResult"]
         kind, subject = call
         if kind == "question":
