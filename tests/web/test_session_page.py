@@ -56,7 +56,7 @@ def test_links_of_entries_keep_the_view_of_their_own_page(client: Client, query:
         assert all(unescape(link).startswith((own, f"{_PAGE}/agent/{AGENT}")) for link in links)
 
 
-@pytest.mark.parametrize("number", [10**30, 10**400, -(10**400), 1e300])
+@pytest.mark.parametrize("number", [10**30, 10**400, -(10**400), 1e300], ids=["1e30", "1e400", "-1e400", "float"])
 def test_numbers_of_any_size_are_shown(tmp_path: Path, number: float) -> None:
     """Inputs and results of calls may contain numbers that no float holds. Every page of the session is shown."""
     arguments = {"command": "ls", "timeout": number, "delaySeconds": number, "offset": number, "limit": number}
