@@ -411,6 +411,7 @@ def test_a_commit_after_the_last_year_has_no_time(sessions: Sessions) -> None:
     sessions.file.write_text("one = 1\n")
     repository.git("add", "-A")
     repository.git("commit", "-qm", "change", date="@999999999999 +0000")
+    sessions.add(FIRST, write_call(str(sessions.work / "other.py"), "two = 2\n", None))
     (line,) = sessions.blame(None).lines
     assert (line.known, line.commit, line.time) == (True, repository.git("rev-parse", "HEAD"), None)
 

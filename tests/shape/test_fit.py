@@ -47,6 +47,7 @@ MISFITS: dict[str, tuple[Any, Tree, list[str]]] = {
     "a wrong scalar": ({"name": 5, "flag": "yes", "ratio": "x"}, Tree(), ["$.name", "$.flag", "$.ratio"]),
     "a boolean is no number": ({"count": True, "ratio": False}, Tree(), ["$.count", "$.ratio"]),
     "an integer is a ratio": ({"ratio": 2}, Tree(ratio=2), []),
+    "an integer that no float holds": ({"ratio": 10**400}, Tree(), ["$.ratio"]),
     "a whole float is a count": ({"count": 1e1}, Tree(count=10), ["$.count"]),
     "digits are a count": ({"count": "12"}, Tree(count=12), ["$.count"]),
     "other digits are not": ({"count": "١٢"}, Tree(), ["$.count"]),

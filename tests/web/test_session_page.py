@@ -56,6 +56,25 @@ def test_links_of_entries_keep_the_view_of_their_own_page(client: Client, query:
         assert all(unescape(link).startswith((own, f"{_PAGE}/agent/{AGENT}")) for link in links)
 
 
+@pytest.mark.parametrize("number", [10**30, 10**400, -(10**400), 1e300], ids=["1e30", "1e400", "-1e400", "float"])
+def test_numbers_of_any_size_are_shown(tmp_path: Path, number: float) -> None:
+    """Inputs and results of calls may contain numbers that no float holds. Every page of the session is shown."""
+    arguments = {"command": "ls", "timeout": number, "delaySeconds": number, "offset": number, "limit": number}
+    results: dict[str, dict[str, object]] = {
+        "Bash": {"stdout": "a", "timedOutAfterMs": number},
+        "CronCreate": {"id": "a", "humanSchedule": "daily", "nextFireAt": number},
+        "Agent": {"status": "completed", "agentId": AGENT, "totalDurationMs": number, "totalTokens": number},
+    }
+    rows = transcript(prompt("Sort"), *(call(tool, arguments, "ok") for tool in results), reply("Done"))
+    answers = [row for row in rows if isinstance(row, dict) and "tool_result" in str(row.get("message"))]
+    for row, result in zip(answers, results.values(), strict=True):
+        row["toolUseResult"] = result
+    write(tmp_path / f"projects/-work/{SESSION}.jsonl", *rows)
+    client = Client(tmp_path)
+    for page in ("", "?calls=full&everything=1", "/agents", "/cost", "/timeline", "/share?format=html&preview=1"):
+        assert client.get(f"{_PAGE}{page}").status_code == 200
+
+
 def test_the_result_of_a_task_is_in_the_transcript_of_its_agent(tmp_path: Path) -> None:
     """A background task of an agent reports its result to that agent, also on the page of the main agent."""
     start = call("Bash", "sleep 9", result="Running in the background with ID: b7", details={"backgroundTaskId": "b7"})

@@ -135,10 +135,14 @@ def list_of(holder: Any, name: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+_MAX_NUMBER = 2**63 - 1
+
+
 def number_of(holder: Any, name: str) -> int | None:
-    """A field if it is an integer and not a boolean, or None."""
+    """A field if it is an integer of at most 64 bits and not a boolean, or None."""
     value = value_of(holder, name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    is_number = isinstance(value, int) and not isinstance(value, bool) and -_MAX_NUMBER <= value <= _MAX_NUMBER
+    return value if is_number else None
 
 
 def change_tally(result: ResultValue) -> str:

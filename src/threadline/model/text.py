@@ -119,6 +119,8 @@ def count_agents(with_transcript: int, started: int) -> str:
 
 
 _KILO = 1000
+_MAX_TOKENS = 10**30
+"""A larger number, which only a damaged transcript contains, is formatted as this one: a float may not hold it."""
 _TOKEN_UNITS = ("", "k", "M", "G", "T", "P")
 _BYTE_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _CENT = Decimal("0.01")
@@ -136,7 +138,7 @@ def format_tokens(number: int | None, *, exact: bool = False) -> str:
     if exact:
         return f"{number:,}"
     value, unit = abs(number), 0
-    scaled = float(value)
+    scaled = float(min(value, _MAX_TOKENS))
     while scaled >= _KILO - 0.05 * (unit > 0) and unit < len(_TOKEN_UNITS) - 1:
         scaled, unit = scaled / _KILO, unit + 1
     digits = f"{scaled:,.1f}{_TOKEN_UNITS[unit]}" if unit else str(value)

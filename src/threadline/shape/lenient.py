@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -105,7 +106,9 @@ def _is_digit_string(value: Any) -> bool:
 
 
 def _convert_float(value: Any, path: str, misfits: list[Misfit]) -> Any:
-    return value if type(value) in (float, int) else _reject("float", value, path, misfits)
+    if type(value) is float or (type(value) is int and abs(value) <= _MAX_FLOAT):
+        return value
+    return _reject("float", value, path, misfits)
 
 
 def _list_converter(info: inspect.ListType | inspect.VarTupleType) -> _Converter:
@@ -225,6 +228,7 @@ _JSON_TYPE_NAMES: dict[type, str] = {
 }
 
 
+_MAX_FLOAT = int(sys.float_info.max)
 # Python refuses to convert more digits than this to an int. Such a number stays text.
 _MAX_INT_DIGITS = 4300
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")

@@ -132,8 +132,9 @@ def format_milliseconds(milliseconds: Any, scene: Scene) -> str:
     """Format a time in milliseconds since the epoch; empty if it is not a valid time."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return ""
-    seconds = milliseconds / 1000
-    return scene.format_time(datetime.fromtimestamp(seconds, UTC)) if 0 < seconds < _LAST_SECOND else ""
+    # Compared before it is divided: a float does not hold every integer.
+    is_time = 0 < milliseconds < _LAST_SECOND * 1000
+    return scene.format_time(datetime.fromtimestamp(milliseconds / 1000, UTC)) if is_time else ""
 
 
 def _findings_result(call: Call, scene: Scene) -> Markup:
