@@ -13,6 +13,7 @@ import pytest
 from tests.transcripts import SESSION, Part, Pen, Row, call, meta, prompt, transcript, write
 
 import threadline
+from threadline.archive import Archive
 from threadline.errors import BadQuery, NotFound, Unreadable
 from threadline.index import CallFilter, Index
 from threadline.insight import Repository, find_commits
@@ -205,6 +206,18 @@ def test_filters(tmp_path: Path) -> None:
             archive.outcome_groups("meal")
         with pytest.raises(NotFound):
             archive.outcomes(repo=tmp_path / "nowhere")
+
+
+def test_outcomes_of_all_sessions_build_the_index(tmp_path: Path) -> None:
+    """A large home is read once, not each time; those of one session do not need an index."""
+    home, index = make_home(tmp_path / "home"), tmp_path / "index.sqlite"
+    with Archive(threadline.homes(home), index=index, max_refresh_bytes=0) as archive:
+        assert archive.outcomes(SESSION)
+    assert not index.exists()
+    with Archive(threadline.homes(home), index=index, max_refresh_bytes=0) as archive:
+        rows = list(archive.outcomes())
+    assert index.exists()
+    assert rows == rows_of(home)
 
 
 def test_appended_lines(tmp_path: Path) -> None:

@@ -1558,7 +1558,8 @@ class Archive:
         """What sessions produced: commits, pushes, pull requests, test runs and changed files, oldest first.
 
         Each is counted once, also if a fork or a resumed session repeats it. `kinds` are kinds of outcomes. With
-        `repo`, commits and lines are compared with that git repository. With a limit, the newest are returned.
+        `repo`, commits and lines are compared with that git repository. With a limit, the newest are returned. Without
+        a `session`, builds the index if needed.
 
         Raises:
             BadQuery: a value makes no sense.
@@ -1614,7 +1615,7 @@ class Archive:
 
         check_texts(project=project)
         selection = self._call_filter(None, session, project, since, until, None)
-        index = self._source()
+        index = self._built_index() if session is None else self._source()
         if index is not None and not self._store_outcomes(index, selection):
             facts = index.outcomes(selection)
         else:
