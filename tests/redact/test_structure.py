@@ -262,6 +262,15 @@ def test_redacts_encoded_values_of_sql_and_of_the_registry() -> None:
         assert numbers[30:] not in Redactor().redact(f'"DefaultPassword"=hex(2):{listed},00,00\n')
 
 
+def test_redacts_app_passwords_of_calls_that_log_in() -> None:
+    """Four groups of letters, as Google shows them."""
+    secret = "vddo-onnm-hkvm-dvfw".replace("-", " ")
+    for call in ('smtp.login("ann@acme.io", "{}")', "server.login(user, '{}')"):
+        assert secret not in Redactor().redact(call.format(secret))
+    kept = 'form.login("ann", "open the main page")'
+    assert Redactor().redact(kept) == kept
+
+
 def test_redacts_app_passwords_and_recovery_codes() -> None:
     """Four groups of letters after `app password`, and lists of codes below a heading."""
     groups = "qwzx ncmr" + " plok tyhg"

@@ -224,7 +224,7 @@ def _digits_without(bit: int) -> str:
 _BASE64_TEXT = compile_lazily(
     rf"(?:[\w+/-]{{4}})?(?:{_digits_without(32)}{_digits_without(8)}{_digits_without(2)}[\w+/-]){{4}}", re.ASCII
 )
-_COMPRESSED = compile_lazily(r"H4sI|eJ[wyz]")
+_COMPRESSED = compile_lazily(r"H4sI|eJ[w-z]")
 _HEX_TEXT = compile_lazily(
     r"(?:0?[xX])?((?:[2-7][0-9a-fA-F]|0[9aAdD]){10,}|(?:[2-7][0-9a-fA-F]00|00[2-7][0-9a-fA-F]){6,}"
     r"|(?:1[fF]8[bB]08|78(?:01|5[eE]|9[cC]|[dD][aA]))(?:[0-9a-fA-F]{2}){10,})"

@@ -404,6 +404,32 @@ _RARE_FORMS = tuple(
             rb"/(?:magic|reset|invite|verify|confirm|activat)[a-z-]{0,24}/([\w-]{20,256})(?![\w/.])",
             "secret_key",
         ),
+        # Logins by position, of constructors and of files for mail servers.
+        (
+            (b"new pdo(", b"new mysqli("),
+            rb"new (?:pdo|mysqli)\([^,\n]{1,200},[ \t]{0,4}[^,\n]{1,80},[ \t]{0,4}" + _QUOTED,
+            "password",
+        ),
+        # An app password of four groups, as Google shows it.
+        (
+            (b".login(",),
+            rb"\.login\([^,\n]{1,100},[ \t]{0,4}\\*[\"']([a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4})\\*[\"']\)",
+            "groups",
+        ),
+        ((b"basic_auth(",), rb"basic_auth\([^,\n]{1,80},[ \t]{0,4}some\(" + _QUOTED, "password"),
+        ((b"]:",), rb"\]:[0-9]{2,5}[ \t]{1,8}[\w.+-]{1,64}:([^\s\"'`\\]{4,128})", "word"),
+        (
+            (b"ftp ",),
+            rb"ftp [^\n\\]{0,80}<<[^\n\\]{1,20}(?:\n|\\n)[ \t]{0,8}user \S{1,64} " + _WORD,
+            "password",
+        ),
+        ((b"wifi:",), rb"wifi:(?:[tshr]:[^;\n]{0,64};){0,3}p:([^;\n]{4,64});", "password"),
+        (
+            (b"drush ",),
+            rb"drush (?:-\S{1,60} ){0,3}?(?:user:password|user-password|upwd) \S{1,64} " + _WORD,
+            "password",
+        ),
+        ((b"aescrypt ",), rb"aescrypt [^\n|;]{0,200}?-p[ =]?" + _WORD, "password"),
         # A number that opens something.
         (
             (b"pin is ", b"pin was ", b"pin code is ", b"pin number is "),
@@ -434,8 +460,8 @@ def _find_rare_forms(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Sp
         for match in pattern.finditer(lower) if marks.may_contain(form_gate, words, lower) else ():
             start, end = match.span(match.lastindex or 0)
             value = view[start:end].rstrip(b"\"'`);,")
-            if name == "pin":
-                yield Span(start, end, "password", local_only=True)
+            if name in {"pin", "groups"}:
+                yield Span(start, end, "password", local_only=name == "pin")
                 continue
             if name == "word":
                 span = word_span("password", start, value)

@@ -48,7 +48,7 @@ _PASS_PREFIXES = word_set(
 # Words after the one that decides. The name denotes the same kind of value without them.
 _NAME_SUFFIXES = word_set(
     "plain value again old new confirm confirmation confirmed current crypted encrypted raw clear cleartext plaintext"
-    " repeat verify prod dev staging live backup v string b64 base64 test sandbox txt"
+    " repeat verify prod dev staging live backup v string hex test sandbox txt"
 )
 _SECRET_WORDS = word_set(
     "secret secrets token credential credentials creds cred jwt bearer apikey secretkey accesskey privatekey accountkey"
@@ -114,12 +114,13 @@ def is_password_name(name: str) -> bool:
 def _main_words(name: str) -> tuple[str, ...]:
     """The words of a name without a number or qualifier at its end: `password_old`, `API_KEY_2`, `tokenProd`."""
     parts = split_name(name)
-    end = len(parts)
+    end = len(parts) - 2 * (len(parts) > 2 and parts[-2:] in _ENCODINGS)  # noqa: PLR2004 - a word before the encoding
     while end > 1 and (parts[end - 1] in _NAME_SUFFIXES or parts[end - 1].isdigit()):
         end -= 1
     return parts if parts[-2:] in _NAMES_WITH_SUFFIX else parts[:end]
 
 
+_ENCODINGS = {("b", "64"), ("base", "64"), ("base", "32")}
 _NAMES_WITH_SUFFIX = {("connection", "string"), ("public", "key")}
 
 

@@ -59,6 +59,16 @@ _PERSON = compile_lazily(
     rb"\\{0,2}[\"']? \Z"
 )
 
+_MAX_FIELDS = 140
+_NAME_PART = rb"[A-Za-z?][A-Za-z?.'-]{0,30}"
+_FULL_NAME = rb"(" + _NAME_PART + rb"(?: " + _NAME_PART + rb"){1,4})"
+# The field before that of an address: `"name": "Ann Lee", "email": "`, `name = "Ann Lee", email = "`.
+_NAME_FIELD = compile_lazily(
+    rb"\b[Nn]ame\\{0,2}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,2}[\"']"
+    + _FULL_NAME
+    + rb"\\{0,2}[\"'](?:,|\s|\\[nt]|[0-9]{1,6}[\t?]){1,24}\\{0,2}[\"']?e-?mail"
+    + rb"\\{0,2}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,2}[\"']\Z"
+)
 _DOT = compile_lazily(
     rb"\.(?=[0-9lich])(?:(?<=[0-9]\.)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![\w-]|\.[0-9])"
     rb"|(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?![\w(]|[.-]\w|=))"
@@ -161,6 +171,10 @@ def _email_spans(view: bytes, match: re.Match[bytes], *, strict: bool) -> Iterat
         name = _PERSON.search(view, max(0, start - _MAX_PERSON), start - 1)
         if name is not None:
             yield Span(*name.span(1), "name", local_only=b" " not in name[1])
+    elif is_person and view[start - 1 : start] in {b'"', b"'"}:
+        name = _NAME_FIELD.search(view, max(0, start - _MAX_FIELDS), start)
+        if name is not None:
+            yield Span(*name.span(1), "name")
 
 
 def _local_part(view: bytes, at: int) -> bytes:
@@ -305,6 +319,7 @@ def _find_homes(view: bytes, gates: Collection[int], *, strict: bool) -> Iterato
 _LOGIN = rb"([A-Za-z_][A-Za-z0-9_.-]{1,31})"
 _END = rb"(?![A-Za-z0-9_(<{$-])"
 _VALUE = rb"=[\"']?" + _LOGIN + _END
+_BLAME_DATE = rb" {1,40}[12][0-9]{3}-[0-9]{2}-[0-9]{2} [0-9:]{8} [+-]0[0-9]{3} {1,8}[0-9]{1,7}\)"
 # A literal, how far before it a match may start, and patterns with the name in their group. A search for a literal is
 # many times faster than one for a pattern, and each is searched for once.
 _LOGIN_RULES = (
@@ -331,6 +346,16 @@ _LOGIN_RULES = (
         compile_lazily(rb"[dl-]rwx(?:[r-][w-][xsStT-]){2}[@+.]? {1,6}[0-9]{1,6} {1,4}" + _LOGIN + rb"(?= )"),
     ),
     (b"ostname: ", 8, "host", compile_lazily(rb"\b(?:Static )?[Hh]ostname: {1,24}" + _LOGIN + _END)),
+    # `uname -a`.
+    (
+        *(b" #", 120, "host"),
+        compile_lazily(rb"\bLinux ([A-Za-z0-9][A-Za-z0-9.-]{1,62}) [0-9]{1,2}\.[0-9]{1,3}\.[0-9]\S{0,40} #[0-9]"),
+    ),
+    (b"user.name ", 0, "name", compile_lazily(rb"user\.name \\{0,2}[\"']" + _FULL_NAME + rb"\\{0,2}[\"']")),
+    # The full name in a line of /etc/passwd, and the author of a line in `git blame`.
+    (b":x:1", 0, "name", compile_lazily(rb":x:1[0-9]{3,8}:[0-9]{1,10}:" + _FULL_NAME + rb",{0,4}:/")),
+    (b" +0", 110, "name", compile_lazily(rb"\(" + _FULL_NAME + _BLAME_DATE)),
+    (b" -0", 110, "name", compile_lazily(rb"\(" + _FULL_NAME + _BLAME_DATE)),
 )
 _LOGIN_GATES = tuple(gate(re.escape(literal)) for literal, *_rest in _LOGIN_RULES)
 _LOGIN_REACH = 160
