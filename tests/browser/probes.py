@@ -101,9 +101,13 @@ def top(page: Page, anchor: str) -> float:
 
 
 def margin(page: Page, anchor: str) -> float:
-    """The distance from the top at which a link places an item."""
+    """The distance from the top at which a link places an item, also without scripts."""
     return float(
-        page.evaluate("id => parseFloat(getComputedStyle(document.getElementById(id)).scrollMarginTop) || 0", anchor)
+        page.evaluate(
+            """id => (parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0)
+              + (parseFloat(getComputedStyle(document.getElementById(id)).scrollMarginTop) || 0)""",
+            anchor,
+        )
     )
 
 

@@ -15,9 +15,11 @@ FILE = "/work/app/shelf.py"
 TURNS = 40
 """The last of them has no reply."""
 ABANDONED = "Sort the shelves by colour instead."
+HOME = "/home/rosalindfranklin/shelves"
+"""A folder in the home directory of a person."""
 _DETAILS = {"status": "completed", "totalDurationMs": 61_000, "totalTokens": 4_321, "totalToolUseCount": 3}
 _TASK = {"subagent_type": "Explore", "description": "count <b>shelves</b>", "prompt": "Count the shelves"}
-_LOST_TASK = {"subagent_type": "Plan", "description": "plan the shelves", "prompt": "Plan them"}
+_LOST_TASK = {"subagent_type": "Plan", "description": "plan the shelves", "prompt": f"Plan {HOME}"}
 
 
 def make(folder: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Error, Route, expect
 from tests.browser import homes
 from tests.browser.paths import LONGEST, SHORT
+from tests.browser.reviewed_session import HOME, REVIEWED
 from tests.browser.visitor import Visitor
 
 
@@ -149,10 +150,14 @@ def test_the_palette_names_what_it_leads_to(visit: Visitor) -> None:
 
 def test_markdown_is_copied_redacted(visit: Visitor) -> None:
     """D11: the button says that it copies, and what it copies has no home directory of a person."""
-    page = visit(SHORT)
+    page = visit(f"/session/{REVIEWED}")
     page.get_by_role("link", name="Copy as Markdown").click()
     expect(page.locator(".status")).to_contain_text("Redacted Markdown copied")
-    assert page.evaluate("navigator.clipboard.readText()").startswith("# ")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("# ")
+    assert "/shelves" in copied
+    assert HOME in visit.server.get(f"/session/{REVIEWED}/markdown?redact=0").text
+    assert "rosalindfranklin" not in copied
 
 
 def test_a_share_is_prepared_when_the_pointer_comes_near(visit: Visitor) -> None:

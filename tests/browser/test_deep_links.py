@@ -44,6 +44,15 @@ def test_a_link_leads_to_its_entry(visit: Visitor, part: int) -> None:
     check_position(visit(f"{LONGEST}?at={anchor}#{anchor}"), anchor)
 
 
+def test_the_entries_around_a_link_are_not_loaded_again(visit: Visitor) -> None:
+    """The page arrives with the entries that the server sent: none of them is emptied and requested again."""
+    anchor = anchors(visit)[5]
+    page = visit(f"{LONGEST}?at={anchor}#{anchor}")
+    check_position(page, anchor)
+    number = page.evaluate("anchor => document.getElementById(anchor).closest('.section').dataset.number", anchor)
+    assert [url for url in visit.errors.requests if f"/part/{number}" in url.split("?")[0]] == []
+
+
 def test_a_fragment_alone_leads_to_its_entry(visit: Visitor) -> None:
     """The server does not see the fragment, but the script finds the entry."""
     anchor = anchors(visit)[5]

@@ -4,9 +4,7 @@
 
 /** The distance of a navigation target from the top of the window: what covers the top, and a margin. */
 export function topInset() {
-  const item = document.querySelector(".feed article");
-  const margin = item === null ? 0 : Number.parseFloat(getComputedStyle(item).scrollMarginTop);
-  return margin > 0 ? margin : 64;
+  return Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 64;
 }
 
 /**

@@ -53,7 +53,8 @@ export class Windowing extends EventTarget {
     this.scrollAnchor.preserve(() => this.#estimateHeights());
     addEventListener("scroll", () => this.#handleScroll(), { passive: true });
     addEventListener("resize", () => this.scheduleUpdate(), { passive: true });
-    this.update();
+    // In the next frame: by then the page is at the entry in the URL. At the start, the sections around it are distant.
+    this.scheduleUpdate();
   }
 
   /** Estimate the heights of empty sections, corrected by the error for filled ones. */

@@ -193,7 +193,7 @@ def _summarize(rows: list[AgentRow]) -> Iterator[Child]:
     if amounts:
         yield format_amount(sum_amounts(amounts))
     if missing := len(rows) - present:
-        yield f"unknown cost of {count(missing, 'agent')} without a transcript"
+        yield f"the cost of {count(missing, 'agent')} is unknown"
 
 
 def _cells(row: AgentRow, session: CachedSession, request: PageRequest) -> Iterator[Child]:
