@@ -87,6 +87,16 @@ def _texts(path: Path) -> str:
 
 
 @pytest.mark.parametrize("form", DATA_FORMATS)
+def test_names_of_models_are_redacted(form: str, cli: CliRunner, tmp_path: Path) -> None:
+    """A gateway's name of a model may tell who uses it: `--hide` and the rules for secrets apply to totals, too."""
+    path = tmp_path / "home/projects/-a" / f"{SESSION}.jsonl"
+    write(path, *transcript(prompt("go"), reply("ok", message={"model": f"quillworks/{TOKEN}"}, output=3)))
+    text = _texts(_export(cli, tmp_path / "out", form, "--hide", "quillworks", str(path)))
+    assert TOKEN not in text
+    assert "quillworks" not in text
+
+
+@pytest.mark.parametrize("form", DATA_FORMATS)
 def test_every_format_is_redacted(form: str, cli: CliRunner, tmp_path: Path) -> None:
     """No secret and no name is in any file, what was said is, and two exports are equal byte for byte."""
     session = _write_home(tmp_path / "home")

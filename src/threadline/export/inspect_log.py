@@ -55,7 +55,9 @@ class InspectWriter:
         """Write the samples of a session."""
         self._sessions.append(exported.main.session)
         for conversation in exported.conversations:
-            usage = exported.sums_by_model(conversation.charges)
+            sums = exported.sums_by_model(conversation.charges)
+            # The ledger is of the session as it was, not of the redacted copy.
+            usage = {self._check({"model": model}, self._name)["model"]: total for model, total in sums.items()}
             for model, total in usage.items():
                 self._usage.setdefault(model, []).append(total)
             self._started += filter(None, [iso_time(conversation.started)])
