@@ -75,6 +75,8 @@ def test_what_an_agent_repeats_of_the_main_thread_counts_for_the_turn_that_said_
     assert {str(agent): total.input for agent, total in costs.agents.items()} == {AGENT: 500, COMPACTION: 3}
     by_turn = cli("usage", "--home", home, "--by", "turn", "--session", SESSION, "--jsonl").jsonl
     assert {row["turn"]: row["input"] for row in by_turn} == {1: 510, 2: 1000, None: 3}
+    with threadline.open(home, index=False) as archive:
+        assert {cause.turn for cause in archive.causes().largest(100) if cause.agent == AGENT} == {1}
 
 
 def test_usage_by_turn(home: Path, cli: CliRunner) -> None:

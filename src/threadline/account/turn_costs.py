@@ -7,14 +7,13 @@ started, even if it continued into the next one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
 
 from msgspec import Struct
 
 from threadline.account.ledger import Ledger
 from threadline.model.entries import Entry
 from threadline.model.ledger import Charge, SessionCosts
-from threadline.model.places import AgentId, CallId
+from threadline.model.places import AgentId
 from threadline.model.session import Session
 
 _MAX_PROMPT = 200
@@ -44,11 +43,10 @@ class TurnTable(Struct, frozen=True):
             add(turn.entries, turn.number, None)
         # Some agents repeat the rows of the thread that started them; a compaction's side agent repeats all of them.
         agents = sorted(session.agents, key=lambda agent: agent.side is not None)
-        call_turns: dict[CallId, int | None] = {}
-        for call in chain(session.main.calls, *(agent.calls for agent in agents)):
-            call_turns.setdefault(call.id, call.turn)
+        calls = session.calls_by_id
         for agent in agents:
-            started = call_turns.get(agent.link.call) if agent.link.call is not None else None
+            call = calls.get(agent.link.call) if agent.link.call is not None else None
+            started = call.turn if call is not None else None
             add(agent.entries, started, agent.id)
         prompts = {turn.number: turn.act.text[:_MAX_PROMPT] for turn in session.turns if turn.act is not None}
         return TurnTable(rows, prompts)

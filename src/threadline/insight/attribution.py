@@ -28,7 +28,7 @@ from threadline.model.entries import AttachmentEntry, Entry, UserEntry
 from threadline.model.insight.attribution import Attribution, CauseKind, CostCause, sort_key
 from threadline.model.ledger import EXACT, Charge, Rate, sum_amounts
 from threadline.model.names import mcp_server
-from threadline.model.places import AgentId, Place
+from threadline.model.places import AgentId, CallId, Place
 from threadline.model.session import Agent, Session
 from threadline.model.text import extract_text, fold_line
 from threadline.thread import (
@@ -123,7 +123,7 @@ class _Causes:
         self._causes: dict[tuple[AgentId | None, _Key], _Cause] = {}
         # The same piece is looked up by each request and branch. It is kept here, so that its id stays its own.
         self._by_piece: dict[tuple[AgentId | None, int], tuple[Piece, _Cause]] = {}
-        self._calls: dict[str, Call] = {str(call.id): call for call in session.calls}
+        self._calls = session.calls_by_id
         self._entries = {
             (entry.line.transcript, entry.line.number): entry
             for agent in (session.main, *session.agents)
@@ -174,7 +174,7 @@ class _Causes:
         return cause
 
     def _make_cause(self, agent: AgentId | None, kind: CauseKind, piece: Piece) -> _Cause:
-        call = self._calls.get(piece.call or "")
+        call = self._calls.get(CallId(piece.call)) if piece.call is not None else None
         entry = self._entries.get(_line_of(piece.place)) if piece.place is not None else None
         return _Cause(
             kind,

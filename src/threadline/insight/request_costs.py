@@ -134,5 +134,7 @@ def price_of_rewrite(charge: Charge, tokens: int) -> Decimal:
 def starting_turns(session: Session) -> dict[AgentId | None, int | None]:
     """The session's turn in which each agent was started, directly or by another agent; None if it is not known."""
     # The turn of an agent's own call is the one in which that agent was started.
-    turns = {call.id: call.turn for call in session.calls}
-    return {agent.id: turns.get(agent.link.call) if agent.link.call is not None else None for agent in session.agents}
+    calls = session.calls_by_id
+    starts = {agent.id: calls.get(agent.link.call) for agent in session.agents if agent.link.call is not None}
+    turns = {agent: call.turn for agent, call in starts.items() if call is not None}
+    return {agent.id: turns.get(agent.id) for agent in session.agents}

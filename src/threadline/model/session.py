@@ -446,6 +446,12 @@ class Session(Struct, frozen=True):
         """Every call of every agent, the main agent's first."""
         return tuple(call for agent in (self.main, *self.agents) for call in agent.calls)
 
+    @property
+    def calls_by_id(self) -> dict[CallId, Call]:
+        """Every call by its id. One that agents repeat is the main agent's, or else that of the first working agent."""
+        others = sorted(self.agents, key=lambda agent: agent.side is not None)
+        return {call.id: call for agent in reversed((self.main, *others)) for call in reversed(agent.calls)}
+
     def calls_of(self, turn: Turn | int) -> tuple[Call, ...]:
         """Return the calls of a turn (or of its number): the main agent's, and those of the agents started in it."""
         number = turn if isinstance(turn, int) else turn.number

@@ -159,8 +159,12 @@ class BackgroundTasks:
     """Notifications about background tasks, by entry (`by_entry`) and by the call that started the task."""
 
     def __init__(self, session: Session, notifications: Iterable[TaskNotification]) -> None:
-        self._calls = {call.id: call for call in session.calls}
-        self._started = {str(call.started): call for call in session.calls if call.started is not None}
+        self._calls = session.calls_by_id
+        self._started = {
+            str(call.started): call
+            for call in session.calls
+            if call.started is not None and call is self._calls[call.id]
+        }
         self._ends: dict[str, TaskNotification] = {}
         self.by_entry = group_by_entry(notifications)
         for notification in (item for items in self.by_entry.values() for item in items):

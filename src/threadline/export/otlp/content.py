@@ -86,7 +86,7 @@ class Content:
         self._thinking = thinking
         self._rows: dict[str, AssistantEntry] = {}
         self._inputs: dict[str, list[UserEntry]] = {}
-        self._calls = {call.id: call for call in session.calls}
+        self._calls = session.calls_by_id
         for agent in (session.main, *session.agents):
             self._add_rows(agent)
 

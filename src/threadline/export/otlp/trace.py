@@ -104,7 +104,7 @@ class _TraceBuilder:
 
     def _link_agents(self) -> None:
         """Find the agent and the call that started each agent. If agents start each other, the main agent did."""
-        calls = {call.id: call for call in self._session.calls}
+        calls = self._session.calls_by_id
         for node in self._nodes.values():
             if node is self._main:
                 continue

@@ -86,7 +86,7 @@ class AgentRow(Struct, frozen=True):
 
 def agent_rows(session: CachedSession, costs: Mapping[MessageId, Decimal]) -> list[AgentRow]:
     """Every agent of a session, in the order of their calls; those without a known call come last."""
-    calls = {call.id: call for call in session.session.calls}
+    calls = session.session.calls_by_id
     rows = [
         _row_of_agent(session, name, agent, calls, costs)
         for name, agent in session.agents.items()
