@@ -1,4 +1,4 @@
-"""Asks each interface each question about one home. Answers are plain values that can be compared.
+"""Asks each interface each question about some homes. Answers are plain values that can be compared.
 
 A session is named by its id, or by its file's name if the path has no id. Answers about sessions are sorted pairs of
 that name and a value, because two transcripts may have the same session.
@@ -44,81 +44,82 @@ _SQL = {
 }
 
 
-def command_with_index(home: Path) -> Answers:
+def command_with_index(homes: Sequence[Path]) -> Answers:
     """Ask `threadline COMMAND --json`."""
     return {
-        **_row_answers(rows := _run_json(home, "list")),
+        **_row_answers(rows := _run_json(homes, "list")),
         "tokens of rows": _row_tokens(rows),
         "tokens of sessions": _row_tokens(_listed_only(rows)),
-        **_session_lists(home),
-        **_overview_answers(_run_json(home)),
-        **_usage_answers(_run_json(home, "usage", "--by", "session")),
-        "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in _run_json(home, "calls")),
-        "files": (files := sorted({row["path"] for row in _run_json(home, "files")})),
+        **_session_lists(homes),
+        **_overview_answers(_run_json(homes)),
+        **_usage_answers(_run_json(homes, "usage", "--by", "session")),
+        "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in _run_json(homes, "calls")),
+        "files": (files := sorted({row["path"] for row in _run_json(homes, "files")})),
         "edits": _unique_edits(
-            row for path in files[:_EDITED_FILES] for row in _run_json(home, "files", path, "--log") or ()
+            row for path in files[:_EDITED_FILES] for row in _run_json(homes, "files", path, "--log") or ()
         ),
-        **_problem_answers(_run_json(home, "doctor")["problems"]),
+        **_problem_answers(_run_json(homes, "doctor")["problems"]),
     }
 
 
-def command_without_index(home: Path) -> Answers:
+def command_without_index(homes: Sequence[Path]) -> Answers:
     """Ask the same with `THREADLINE_INDEX=off`.
 
     Calls and files are asked session by session, because only the index lists them for all sessions.
     """
-    paths = _main_transcripts(home)
-    calls = [row for path in paths for row in _run_json(home, "calls", path, index=False)]
-    files = [row for path in paths for row in _run_json(home, "files", path, index=False)]
+    paths = _main_transcripts(homes)
+    calls = [row for path in paths for row in _run_json(homes, "calls", path, index=False)]
+    files = [row for path in paths for row in _run_json(homes, "files", path, index=False)]
     touched = sorted({row["path"] for row in files if any(map(_is_touch, row["evidence"]))})
     edits = (
         row
         for file in touched[:_EDITED_FILES]
         for path in paths
-        for row in _run_json(home, "files", file, "--log", "--session", path, index=False)
+        for row in _run_json(homes, "files", file, "--log", "--session", path, index=False)
     )
     return {
-        **_row_answers(rows := _run_json(home, "list", index=False)),
+        **_row_answers(rows := _run_json(homes, "list", index=False)),
         "tokens of rows": _row_tokens(rows),
         "tokens of sessions": _row_tokens(_listed_only(rows)),
-        **_session_lists(home, index=False),
-        **_overview_answers(_run_json(home, index=False)),
-        **_usage_answers(_run_json(home, "usage", "--by", "session", index=False)),
+        **_session_lists(homes, index=False),
+        **_overview_answers(_run_json(homes, index=False)),
+        **_usage_answers(_run_json(homes, "usage", "--by", "session", index=False)),
         "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in calls),
         "files": touched,
         "edits": _unique_edits(edits),
-        **_problem_answers(_run_json(home, "doctor", index=False)["problems"]),
+        **_problem_answers(_run_json(homes, "doctor", index=False)["problems"]),
     }
 
 
-def _session_lists(home: Path, *, index: bool = True) -> Answers:
+def _session_lists(homes: Sequence[Path], *, index: bool = True) -> Answers:
     """Return lists of some sessions, in order."""
-    newest = _listed_only(_run_json(home, "list", "--limit", "2", index=index))
-    later = _run_json(home, "list", "--since", "2026-06-01T12:00", index=index)
+    newest = _listed_only(_run_json(homes, "list", "--limit", "2", index=index))
+    later = _run_json(homes, "list", "--since", "2026-06-01T12:00", index=index)
     return {"newest sessions": list(map(_session_name, newest)), "later sessions": list(map(_session_name, later))}
 
 
-def tree(home: Path) -> Answers:
+def tree(homes: Sequence[Path]) -> Answers:
     """Ask `threadline tree SESSION --json` and `todos`, which read the whole session."""
-    rows = _listed_only(_run_json(home, "list"))
-    trees = [(_session_name(row), _run_json(home, "tree", row["path"])) for row in rows]
+    rows = _listed_only(_run_json(homes, "list"))
+    trees = [(_session_name(row), _run_json(homes, "tree", row["path"])) for row in rows]
     return {
         **{name: sorted((session, data[name]) for session, data in trees) for name in ("agents", "turns")},
         "lists": sorted(
-            (_session_name(row), [(item["source"], item["text"]) for item in _run_json(home, "todos", row["path"])])
+            (_session_name(row), [(item["source"], item["text"]) for item in _run_json(homes, "todos", row["path"])])
             for row in rows
         ),
     }
 
 
-def _run_json(home: Path, *arguments: str | Path, index: bool = True) -> Any:
+def _run_json(homes: Sequence[Path], *arguments: str | Path, index: bool = True) -> Any:
     environment = {} if index else {"THREADLINE_INDEX": "off"}
-    return entry_points.run_command(*arguments, "--json", "--home", home, environment=environment).json or {}
+    options = [option for home in homes for option in ("--home", home)]
+    return entry_points.run_command(*arguments, "--json", *options, environment=environment).json or {}
 
 
-def web(home: Path) -> dict[str, Answers]:
+def web(homes: Sequence[Path]) -> dict[str, Answers]:
     """Ask the data of the pages: `web` are lists, `session page` is the page of each session."""
-    server = entry_points.WebClient(home)
+    server = entry_points.WebClient(*homes)
     try:
         all_rows = server.json(f"/sessions.json?limit={_LIMIT}")["sessions"]
         rows = _listed_only(all_rows)
@@ -181,9 +182,9 @@ def _doctor_problems(server: entry_points.WebClient) -> Mapping[str, Any]:
     return result
 
 
-def library_with_index(home: Path) -> dict[str, Answers]:
+def library_with_index(homes: Sequence[Path]) -> dict[str, Answers]:
     """Ask `threadline.open` with an index that is up to date. `sql` is what its tables contain."""
-    with threadline.open(home) as archive:
+    with threadline.open(homes) as archive:
         archive.refresh()
         tables = {name: archive.sql(query) for name, query in _SQL.items()}
         sessions = [{**row, "path": row["transcript"]} for row in tables["sessions"]]
@@ -236,9 +237,9 @@ def _unique_prompts(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, s
     return sorted({(str(row["session"]), str(row["kind"]), _json_text(row["text"])[:2000]) for row in rows})
 
 
-def library_without_index(home: Path) -> Answers:
+def library_without_index(homes: Sequence[Path]) -> Answers:
     """Ask `threadline.open(index=False)`."""
-    with threadline.open(home, index=False) as archive:
+    with threadline.open(homes, index=False) as archive:
         return {**_library_answers(archive), "summarized sessions": _summarized_sessions(archive)}
 
 
@@ -294,13 +295,15 @@ def _library_answers(archive: threadline.Archive) -> Answers:
     }
 
 
-def read_sessions(home: Path) -> Answers:
+def read_sessions(homes: Sequence[Path]) -> Answers:
     """Ask `threadline.read` about each listed session, and about calls, files and problems of every main transcript."""
-    with threadline.open(home, index=False) as archive:
+    with threadline.open(homes, index=False) as archive:
         listed = {summary.path for summary in archive.sessions().sessions}
-    all_sessions = [(path, threadline.read(path)) for path in _main_transcripts(home)]
+    others = archive.homes if len(homes) > 1 else ()  # `read` finds a session's own home, but not other homes
+    all_sessions = [(path, threadline.read(path, homes=others)) for path in _main_transcripts(homes)]
     listed_sessions = [(_file_name(path), session) for path, session in all_sessions if path in listed]
-    mains = {one.path for one in threadline.look(home).transcripts if str(one.kind) == "main"}
+    transcripts = _transcripts(homes)
+    mains = {transcript.path for transcript in transcripts if str(transcript.kind) == "main"}
     values: dict[str, Callable[[threadline.Session], Any]] = {
         "title": lambda session: _json_text(session.title.text),
         "agents": lambda session: sum(agent.side is None for agent in session.agents),
@@ -316,7 +319,7 @@ def read_sessions(home: Path) -> Answers:
     }
     # Transcripts that belong to no session are missing from every session.
     covered = {entry.line.transcript for _, session in all_sessions for entry in session}
-    is_complete = all(str(file.path) in covered for file in threadline.look(home).transcripts if file.size)
+    is_complete = all(str(file.path) in covered for file in transcripts if file.size)
     files = sorted(
         {
             path
@@ -360,11 +363,13 @@ def read_sessions(home: Path) -> Answers:
     }
 
 
-def _main_transcripts(home: Path) -> list[Path]:
+def _main_transcripts(homes: Sequence[Path]) -> list[Path]:
     """Return the transcripts that are read as sessions: main ones, and those whose name is not a session id."""
-    return sorted(
-        transcript.path for transcript in threadline.look(home).transcripts if str(transcript.kind) in {"main", "other"}
-    )
+    return sorted(transcript.path for transcript in _transcripts(homes) if str(transcript.kind) in {"main", "other"})
+
+
+def _transcripts(homes: Sequence[Path]) -> list[threadline.Transcript]:
+    return [transcript for home in homes for transcript in threadline.look(home).transcripts]
 
 
 def _spending_tokens(archive: threadline.Archive) -> list[tuple[str, int]]:
@@ -519,14 +524,14 @@ def _seconds(duration: timedelta | None) -> float | None:
     return duration.total_seconds() if duration is not None else None
 
 
-def ask_all(home: Path) -> dict[str, Answers]:
+def ask_all(*homes: Path) -> dict[str, Answers]:
     """Return every interface's answers by its name."""
     return {
-        "read": read_sessions(home),
-        "library without index": library_without_index(home),
-        **library_with_index(home),
-        "command without index": command_without_index(home),
-        "command with index": command_with_index(home),
-        "tree": tree(home),
-        **web(home),
+        "read": read_sessions(homes),
+        "library without index": library_without_index(homes),
+        **library_with_index(homes),
+        "command without index": command_without_index(homes),
+        "command with index": command_with_index(homes),
+        "tree": tree(homes),
+        **web(homes),
     }
