@@ -137,6 +137,44 @@ def test_policies_remove_secrets_at_the_source(tmp_path: Path, policy: Policy) -
     assert b'"output_tokens":11' in data.replace(b" ", b"")
 
 
+@pytest.mark.parametrize("policy", [Policy.REDACTED, Policy.METRICS])
+def test_policies_remove_secrets_in_names_of_agents(tmp_path: Path, policy: Policy) -> None:
+    """The name of an agent's file is redacted as its id in the transcripts; the agent remains one of its session."""
+    secret = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"
+    home = tmp_path / "home"
+    main = write_session(home, 1)
+    agents = main.with_suffix("") / "subagents"
+    agents.mkdir(parents=True)
+    for agent in (secret, "a0123456789abcdef"):
+        (agents / f"agent-{agent}.jsonl").write_bytes(main.read_bytes())
+        (agents / f"agent-{agent}.meta.json").write_text('{"agentType":"Explore"}')
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, policy)
+    assert push(bucket, [home], accepted=policy).sessions == 1
+    assert secret not in repr(read_batch(bucket, machine(1).id, 1))
+    names = sorted(path.rpartition("/subagents/")[2] for path in contents(bucket) if "/subagents/" in path)
+    assert names == [
+        "agent-<secret-1>.jsonl",
+        "agent-<secret-1>.meta.json",
+        "agent-a0123456789abcdef.jsonl",
+        "agent-a0123456789abcdef.meta.json",
+    ]
+
+
+def test_a_session_with_a_secret_in_its_id_is_refused(tmp_path: Path) -> None:
+    """It is named on this machine, and nothing of it is uploaded."""
+    secret = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"
+    home = tmp_path / "home"
+    path = write_session(home, 1)
+    path.write_bytes(path.read_bytes().replace(path.stem.encode(), secret.encode()))
+    path.rename(path.with_name(f"{secret}.jsonl"))
+    bucket = Bucket(str(tmp_path / "lake"))
+    create_lake(bucket, Policy.REDACTED)
+    result = push(bucket, [home], accepted=Policy.REDACTED)
+    assert [session for session, _ in result.refused] == [secret]
+    assert not contents(bucket)
+
+
 def test_two_pushes_at_once_lose_nothing(tmp_path: Path) -> None:
     """Two pushes of one machine at the same time: every file is in the lake, and each batch has its own number."""
     home = tmp_path / "home"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -59,6 +60,7 @@ BATCH_BYTES = 64 * 1024 * 1024
 """A batch ends with the session that exceeds this."""
 PERSON_VARIABLE = "THREADLINE_PERSON"
 _PSEUDONYM_LENGTH = 8
+_PART = re.compile(r"\A(agent-)?(.*?)(\.jsonl|\.meta\.json)?\Z", re.DOTALL)
 
 
 class PolicyNotAccepted(BadQuery):
@@ -274,12 +276,16 @@ class _Push:
         """The files of a session with the bytes that the policy allows."""
         contents = [_read_original(file.path) for file in session.files]
         self.result.read_bytes += sum(map(len, contents))
-        rename: Callable[[str], str] = str
+        redact: Callable[[str], str] = str
+        rename = redact
         if self._info.policy is not Policy.FULL:
             originals = [(file.relative, data) for file, data in zip(session.files, contents, strict=True)]
             redacted = redact_session(originals, self._redaction)
             contents = list(redacted.files)
-            rename = redacted.redact_name if self._info.policy is Policy.REDACTED else self._pseudonym
+            redact = redacted.redact_name
+            if redact(session.session) != session.session:
+                raise UnsafeExport("The session's id contains something that must not be shared.")
+            rename = redact if self._info.policy is Policy.REDACTED else self._pseudonym
         return [
             (
                 FileVersion(
@@ -287,7 +293,9 @@ class _Push:
                     source=session.source,
                     session=session.session,
                     home=rename(file.home),
-                    path="/".join(("projects", rename(file.folder), *file.below)),
+                    path="/".join(
+                        ("projects", rename(file.folder), *(_redact_part(part, redact) for part in file.below))
+                    ),
                     project=rename(file.project),
                     size=len(data),
                     digest=sha256(data).hexdigest(),
@@ -417,6 +425,12 @@ def _check_person(person: str) -> None:
         raise BadQuery(f"The name '{escape_path(person)}' is not valid UTF-8. Use another: --person NAME.")
     if any(category(character) == "Cc" for character in person):
         raise BadQuery(f"The name {person!r} contains control characters. Use another: --person NAME.")
+
+
+def _redact_part(part: str, redact: Callable[[str], str]) -> str:
+    """Redact a part of a path below a project. What says what the file is, stays: `agent-` and the suffix."""
+    start, name, suffix = _PART.findall(part)[0]
+    return f"{start}{redact(name)}{suffix}"
 
 
 def _redaction_settings(policy: Policy) -> Settings:
