@@ -118,6 +118,18 @@ def escape_path(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
+def is_valid_path(path: str) -> bool:
+    r"""Whether a file can have this path. A transcript may name any text, also one with half of a surrogate pair.
+
+    >>> is_valid_path("/a/caf\udcff"), is_valid_path("/a/\ud800"), is_valid_path("/a/\x00")
+    (True, False, False)
+    """
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
 def find_escaped(path: str | os.PathLike[str]) -> Path:
     """Return the path of a file, which may be written as `escape_path` does. A file with that very name comes first."""
     text = os.fspath(path)

@@ -26,7 +26,7 @@ from threadline.account import (
     with_origin,
 )
 from threadline.errors import Error
-from threadline.files import find_escaped
+from threadline.files import find_escaped, is_valid_path
 from threadline.find import (
     DirectoryWalk,
     home_folder,
@@ -402,7 +402,7 @@ def _named_agent(name: str, main: Path, homes: Homes, known: set[str]) -> Transc
     roots = [
         os.path.realpath(root / "projects") for root in (*([home] if home else []), *(home.path for home in homes))
     ]
-    if "\0" in name:
+    if not is_valid_path(name):
         return None
     for path in (Path(name), *homes.counterparts(name)):
         real = os.path.realpath(path)

@@ -126,9 +126,12 @@ def test_named_transcript_is_read_only_inside_the_homes(tmp_path: Path, monkeypa
         no_agent,
         f"{link.parent}/../../../x",
         "\0",
+        f"/HALF/agent-{AGENT}.jsonl",
+        f"{link.parent}/HALF/agent-{AGENT}.jsonl",
     ]
     rows = transcript(prompt("Sort"), *({**row, "uuid": f"r{at}"} for at, row in enumerate(_naming(names))))
     path = write_home(home, *rows)
+    path.write_bytes(path.read_bytes().replace(b"HALF", rb"\ud800"))  # half of a surrogate pair
     opened: list[str] = []
 
     def open_and_remember(path: str | Path) -> int:

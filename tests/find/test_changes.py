@@ -478,12 +478,14 @@ def test_past_and_future_mtimes_are_valid(tmp_path: Path, at: int) -> None:
     assert is_up_to_date(store)
 
 
-def test_inodes_and_times_of_64_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mtime_ns", [2**63 + SECOND, -(2**63) - SECOND])
+def test_inodes_and_times_of_64_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mtime_ns: int) -> None:
     """Some file systems have inodes and times that SQLite cannot store. A file with them is unchanged, and can move."""
     file = put(tmp_path, MAIN, LINES)
     fields, named = cast("Any", file.stat().__reduce__())[1]
-    status = os.stat_result((fields[0], 2**64 - 3, 2**63 + 1, *fields[3:]), {**named, "st_mtime_ns": 2**63 + SECOND})
+    status = os.stat_result((fields[0], 2**64 - 3, 2**63 + 1, *fields[3:]), {**named, "st_mtime_ns": mtime_ns})
     stat = msgspec.structs.replace(fingerprint.make_stat(str(file), status, LATER), racy=False)
+    assert -(2**63) <= stat.mtime_ns < 2**63
     assert changes_module.stat_change(stat, status) is None
     known = make_fingerprint(stat, len(LINES))
     monkeypatch.setattr(TranscriptWalk, "stats", lambda _walk: iter([(str(file), status)]))

@@ -172,6 +172,16 @@ def test_line_ends_and_encodings(sessions: Sessions, text: str, expected: list[s
     assert sessions.writers(text) == expected
 
 
+def test_names_that_no_file_can_have(sessions: Sessions) -> None:
+    """A transcript may name any text as a file. Such names are of other files."""
+    names = ["\0", "A"]
+    sessions.add(FIRST, *(write_call(f"{sessions.work}/{name}/app.py", "a\n") for name in names))
+    (path,) = sessions.home.glob("projects/-work/*.jsonl")
+    path.write_bytes(path.read_bytes().replace(b"/A/", rb"/\ud800/"))  # half of a surrogate pair
+    sessions.add(SECOND, write_file(sessions, "a\n"))
+    assert sessions.writers("a\n") == ["2"]
+
+
 def test_links_lead_to_the_same_file(sessions: Sessions, tmp_path: Path) -> None:
     """A session may have edited the file through a link."""
     link = tmp_path / "link"

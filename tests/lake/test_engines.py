@@ -52,6 +52,31 @@ def test_s3_and_sail_give_the_same_rows(tmp_path: Path, s3: str, demo_home: Path
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["search", "LAKE", "hello"],
+        ["sql", "LAKE", "SELECT timestamp, hour(timestamp) AS hour FROM texts ORDER BY timestamp, line"],
+    ],
+)
+def test_times_of_sail_are_those_of_local(tmp_path: Path, command: list[str]) -> None:
+    """Far from Greenwich, Sail answers with the same times as DuckDB, and with the same hours of the day."""
+    pytest.importorskip("pysail", reason="needs the extra lake-test")
+    write_session(tmp_path / "home", 1, text="hello")
+    lake = Bucket(str(tmp_path / "lake"))
+    push(lake, [tmp_path / "home"])
+    build_lake(lake, jobs=1)
+    words = [word.replace("LAKE", lake.uri) for word in command]
+    answers = []
+    for engine in ("local", "sail"):
+        line = [sys.executable, "-m", "threadline", "lake", *words, "--engine", engine, "--json"]
+        environment = {**os.environ, "PYTHONPATH": SOURCE, "TZ": "Asia/Tokyo"}
+        answers.append(subprocess.run(line, env=environment, check=True, capture_output=True).stdout)  # noqa: S603 - ours
+    assert answers[0]
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_wrong_bucket_is_an_error_with_advice(s3: str) -> None:
     """A bucket that does not exist, and refused access, are sentences that say what to check."""
     del s3

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound, Unreadable
-from threadline.files import read_file
+from threadline.files import is_valid_path, read_file
 from threadline.index import CallFilter, read_call_input
 from threadline.insight import (
     CommittedVersion,
@@ -104,7 +104,8 @@ def _read_text(file: str) -> str | None:
 @cache
 def _canonical(path: str) -> str:
     """A path without symbolic links, as far as it exists."""
-    return os.path.realpath(path) if path.startswith("/") or os.name == "nt" else path
+    is_absolute = path.startswith("/") or os.name == "nt"
+    return os.path.realpath(path) if is_absolute and is_valid_path(path) else path
 
 
 class _Search:

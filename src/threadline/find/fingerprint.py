@@ -21,7 +21,7 @@ END = 4096
 _BLOCK = 1 << 20
 # The coarsest mtimes (those of FAT) advance every two seconds. A ctime advances with the kernel's clock.
 _MTIME_GRANULARITY_NS = 2_000_000_000
-_MAX_INTEGER = (1 << 63) - 1
+_MIN_INTEGER, _MAX_INTEGER = -1 << 63, (1 << 63) - 1
 HAS_CHANGE_TIME = os.name != "nt"
 """Whether `st_ctime_ns` is the time of the last change. On Windows it is when the file was created."""
 
@@ -34,8 +34,8 @@ def make_stat(path: str, status: os.stat_result, now_ns: int) -> TranscriptStat:
 
 
 def modified_time_ns(status: os.stat_result) -> int:
-    """Return the mtime. A time after the year 2262, which SQLite cannot store, becomes the last one that it can."""
-    return min(status.st_mtime_ns, _MAX_INTEGER)
+    """Return the mtime. SQLite cannot store times before 1677 and after 2262: they become the first or last it can."""
+    return max(_MIN_INTEGER, min(status.st_mtime_ns, _MAX_INTEGER))
 
 
 def file_number(status: os.stat_result) -> tuple[int, int]:

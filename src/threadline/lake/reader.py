@@ -267,7 +267,7 @@ def search_lake(bucket: Bucket, search: TextSearch, engine: str = "local") -> li
     if engine != "local":
         query, values = search_query(search, matches="regexp_like")
         _, rows = query_on_engine(bucket, query, engine, values)
-        return [LakeHit(row[0].replace(tzinfo=UTC) if row[0] is not None else None, *row[1:]) for row in rows]
+        return [LakeHit(row[0].astimezone(UTC) if row[0] is not None else None, *row[1:]) for row in rows]
     with LakeReader(bucket) as reader:
         return reader.state.search(search)
 

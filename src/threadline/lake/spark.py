@@ -75,6 +75,7 @@ def query_on_spark(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Run Spark SQL on an engine, `sail` or `sc://HOST:PORT`; return the names of the columns, and the rows.
 
+    Days and hours are in UTC, and times have a time zone, as in DuckDB. (`DataFrame.collect` would return local times.)
     `files` are the URIs of each table's Parquet files, which the engine has to be able to read. `parameters` are the
     values of question marks in the query.
 
@@ -88,10 +89,12 @@ def query_on_spark(
     with ExitStack() as stack:
         remote = stack.enter_context(_sail_server()) if engine == SAIL else engine
         session = stack.enter_context(_open_session(remote, advice="Check the query, and that it can read the lake."))
+        session.conf.set("spark.sql.session.timeZone", "UTC")
         for name, uris in files.items():
             session.read.parquet(*uris).createOrReplaceTempView(name)
         frame = session.sql(query, args=list(parameters) or None)
-        return list(frame.columns), [tuple(row) for row in frame.collect()]
+        columns = [column.to_pylist(maps_as_pydicts="lossy") for column in frame.toArrow().columns]
+        return list(frame.columns), list(zip(*columns, strict=True))
 
 
 def _check_connection(remote: str) -> None:
