@@ -346,7 +346,7 @@ def test_a_failed_read_of_new_lines_keeps_what_is_known(tmp_path: Path, monkeypa
     """If new lines cannot be read, nothing that was read before is lost, and the next refresh reads everything."""
     path, index = tmp_path / "home" / "projects" / "-work-app" / f"{SESSION}.jsonl", tmp_path / "index.sqlite"
     rows = transcript(prompt("go"), reply("done", output=500), reply("more", output=700))
-    tokens = []
+    tokens: list[int] = []
     for lines in (rows[:2], rows, rows):
         with monkeypatch.context() as patch:
             if tokens == [504]:
