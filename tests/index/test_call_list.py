@@ -80,6 +80,9 @@ def test_filters_calls(index: Index) -> None:
         lambda call: call.tool in ("Bash", "Read")
     )
     assert index.calls(CallFilter(limit=ALL), outcomes=bad) == matching(lambda call: call.outcome in bad)
+    assert index.calls(CallFilter(limit=ALL), outcomes=["error", "error"]) == matching(
+        lambda call: call.outcome == "error"
+    )
     assert index.calls(CallFilter(limit=ALL), outcomes=["ok", "error"]) == matching(
         lambda call: call.outcome in ("ok", "error")
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from tests.thread.session_cases import CASES, folder
 from tests.transcripts import Row, call, line, prompt, transcript, write
 from tools.demo import write as write_demo
 
-from threadline.find import homes
+from threadline.find import homes, look
 from threadline.index import open_read_only, refresh_index
+from threadline.index.rows.state import ReadRequest, read_rows
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 NAME = f"projects/-work-app/{SESSION}.jsonl"
@@ -172,6 +174,22 @@ def test_a_repeated_call_with_another_result_has_the_files_of_that(tmp_path: Pat
         refresh_index(index, homes(home))
         files.append(content(index)["files"])
     assert [len(rows) for rows in files] == [1, 0]
+
+
+@pytest.mark.slow
+def test_time_grows_linearly_with_repeated_results(tmp_path: Path) -> None:
+    """A transcript whose rows were all written again: four times as many calls take less than nine times as long."""
+
+    def seconds(calls: int) -> float:
+        details = {"type": "text", "file": {"filePath": "/work/app/a.py", "content": "x"}}
+        rows = transcript(prompt("go"), *[call("Read", "/work/app/a.py", "1\tx", details=details)] * calls)
+        write(tmp_path / str(calls) / NAME, *rows, *rows)
+        (found,) = look(homes(tmp_path / str(calls))[0]).transcripts
+        started = time.process_time()
+        read_rows(ReadRequest(found))
+        return time.process_time() - started
+
+    assert min(seconds(8000), seconds(8000)) < 9 * min(seconds(2000), seconds(2000))
 
 
 @given(st.lists(_STEPS, min_size=1, max_size=25), st.data())

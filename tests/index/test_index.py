@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.transcripts import Pen, prompt, reply, transcript, write
+from tests.transcripts import Pen, call, prompt, reply, transcript, write
 
 from threadline.errors import IndexBusy
 from threadline.find import homes
@@ -107,3 +107,29 @@ def test_searches_a_project_whose_name_is_not_utf_8(tmp_path: Path) -> None:
         (hit,) = search(index, "lighthouse project:work").hits
         assert os.fsencode(hit.place.transcript).endswith(f"-work-\xff/{SESSION}.jsonl".encode("latin-1"))
         assert search(index, "lighthouse project:elsewhere").hits == ()
+
+
+def test_the_branch_of_a_session_is_that_of_its_last_message(tmp_path: Path) -> None:
+    """A session that returned to its first branch is listed with that one, not with the one in between."""
+    pen = Pen(SESSION)
+    rows = [
+        {**row, "gitBranch": branch}
+        for branch in ("main", "feature", "main")
+        for row in transcript(prompt("go on"), reply("done"), pen=pen)
+        if isinstance(row, dict)
+    ]
+    write(tmp_path / "home" / "projects" / "-work-app" / f"{SESSION}.jsonl", *rows)
+    refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"), jobs=1)
+    with Index.open(tmp_path / "index.sqlite") as index:
+        assert index.session_details([SESSION])[SESSION].branch == "main"
+
+
+def test_a_file_whose_edit_a_person_changed_is_a_changed_file(tmp_path: Path) -> None:
+    """The changed files of a session include those whose only edit a person changed before it was made."""
+    edited = {"filePath": "/work/app/a.py", "oldString": "a", "newString": "b", "userModified": True}
+    inputs = {"file_path": "/work/app/a.py", "old_string": "a", "new_string": "b"}
+    rows = transcript(prompt("edit"), call("Edit", inputs, result="ok", details=edited), pen=Pen(SESSION))
+    write(tmp_path / "home" / "projects" / "-work-app" / f"{SESSION}.jsonl", *rows)
+    refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"), jobs=1)
+    with Index.open(tmp_path / "index.sqlite") as index:
+        assert index.session_details([SESSION])[SESSION].files == 1

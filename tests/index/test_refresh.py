@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from tests.index.content import content, rebuilt_content
+from tests.transcripts import SESSION, prompt, reply, transcript, write
 
 import threadline
 from threadline.errors import IndexBusy, Unreadable
@@ -339,3 +340,23 @@ def test_reads_a_complete_line_without_a_newline(home: Path, tmp_path: Path) -> 
         file.write(data[line_start:])  # directly after the line without a newline
     _refresh(home, index)
     assert content(index) == rebuilt_content(home, tmp_path)
+
+
+def test_a_failed_read_of_new_lines_keeps_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If new lines cannot be read, nothing that was read before is lost, and the next refresh reads everything."""
+    path, index = tmp_path / "home" / "projects" / "-work-app" / f"{SESSION}.jsonl", tmp_path / "index.sqlite"
+    rows = transcript(prompt("go"), reply("done", output=500), reply("more", output=700))
+    tokens: list[int] = []
+    for lines in (rows[:2], rows, rows):
+        with monkeypatch.context() as patch:
+            if tokens == [504]:
+                patch.setattr(state, "entry_runs", _raise_unreadable)
+            write(path, *lines)
+            refresh_index(index, homes(tmp_path / "home"), jobs=1)
+        with Index.open(index) as opened:
+            tokens.append(opened.ledger().total.tokens)
+    assert tokens == [504, 504, 1208]
+
+
+def _raise_unreadable(*_arguments: object, **_keywords: object) -> NoReturn:
+    raise Unreadable("it cannot be read")

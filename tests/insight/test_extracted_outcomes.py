@@ -452,6 +452,20 @@ def test_changed_lines() -> None:
     assert changed_lines({"filenames": []}, {"pattern": "x"}) is None
 
 
+def test_only_line_feeds_end_lines() -> None:
+    """A form feed or a Unicode line separator is a part of its line, as in git and in patches of the tool."""
+    created = changed_lines({"type": "create", "content": "a\x0cb\u2028c\r\nd\n"}, None)
+    assert created is not None
+    assert created.added == 2
+    owners = LineOwners()
+    owners.apply(created, 0)
+    assert owners.count_in("a\x0cb\u2028c\n") == {0: 1}
+    removal = changed_lines({"structuredPatch": [{"lines": ["-a\x0cb\u2028c"]}]}, None)
+    assert removal is not None
+    owners.apply(removal, 1)
+    assert owners.count() == {0: 1, 1: 0}
+
+
 @pytest.mark.parametrize(
     ("result", "arguments"),
     [
@@ -480,6 +494,21 @@ def test_surviving_lines() -> None:
     assert owners.count_in("  a\nd\nx\n") == {0: 1, 1: 1}
     owners.apply(changed_lines({"content": "z"}, None) or _edit("", ""), 2)
     assert owners.count() == {2: 1}
+
+
+def test_surviving_lines_take_time_in_proportion_to_the_edits() -> None:
+    """Four times as many edits, each of which removes a line that is long gone, take less than ten times as long."""
+
+    def seconds(edits: int) -> float:
+        owners = LineOwners()
+        changes = [_edit("gone", " ".join(f"{at}-{line}" for line in range(20))) for at in range(edits)]
+        owners.apply(_edit("", "gone"), -1)
+        started = time.process_time()
+        for at, change in enumerate(changes):
+            owners.apply(change, at)
+        return time.process_time() - started
+
+    assert min(seconds(2000) for _ in range(3)) < 10 * min(seconds(500) for _ in range(3))
 
 
 WORDS = st.sampled_from(

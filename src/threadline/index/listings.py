@@ -111,7 +111,7 @@ class _CallQuery:
         for outcome in outcomes:
             if outcome not in _OUTCOMES:
                 raise BadQuery(f"Unknown value {outcome!r} for outcomes. Choose from {', '.join(_OUTCOMES)}.")
-        self._outcomes = [None if outcome == _PENDING else outcome for outcome in outcomes]
+        self._outcomes = [None if outcome == _PENDING else outcome for outcome in dict.fromkeys(outcomes)]
         self._tools = [
             number
             for number, tool in connection.execute("SELECT tool_id, tool FROM tools")

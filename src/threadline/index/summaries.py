@@ -354,13 +354,15 @@ _SELECT_LAST_PROMPTS = """SELECT t.session, p.text, MAX(p.transcript_id * 100000
     WHERE t.session IN (SELECT value FROM json_each(?)) AND t.kind = 'main'
         AND p.kind IN ('prompt', 'programmatic', 'steering', 'command')
     GROUP BY 1"""
-_SELECT_BRANCHES = """SELECT t.session, o.git_branch, MAX(o.origin_id) FROM transcripts t
-    CROSS JOIN origins o ON o.transcript_id = t.transcript_id
+# A session may return to a branch, so the last message decides and not the last origin.
+_SELECT_BRANCHES = """SELECT t.session, o.git_branch, MAX(t.transcript_id * 1000000000000 + s.offset) FROM transcripts t
+    CROSS JOIN sightings s ON s.transcript_id = t.transcript_id
+    CROSS JOIN origins o ON o.origin_id = s.origin_id
     WHERE t.session IN (SELECT value FROM json_each(?)) AND t.kind = 'main' AND o.git_branch <> '' GROUP BY 1"""
 _COUNT_FILES = """SELECT t.session, COUNT(DISTINCT f.path_id) FROM transcripts t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
     CROSS JOIN file_rows f ON f.entry_id = e.entry_id
-    WHERE t.session IN (SELECT value FROM json_each(?)) AND f.how IN ('edit', 'write') GROUP BY 1"""
+    WHERE t.session IN (SELECT value FROM json_each(?)) AND f.how IN ('edit', 'write', 'user-modified') GROUP BY 1"""
 _COUNT_FAILED = """SELECT t.session, COUNT(*) FROM transcripts t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
     CROSS JOIN call_rows c ON c.entry_id = e.entry_id

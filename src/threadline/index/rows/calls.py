@@ -230,32 +230,38 @@ class TouchFold:
 
     def __init__(self, cwd: str | None) -> None:
         self.cwd = cwd
-        self.rows: list[TouchRow] = []
+        self._by_call: dict[str, TouchRow] = {}
+        self._without_call: list[TouchRow] = []
 
-    def answered(self, answered_call: AnsweredCall) -> EvidenceKind | None:
-        """Add the file that an answered call touched, and return how; None if it touched none."""
+    @property
+    def rows(self) -> list[TouchRow]:
+        """The touches so far. A call touches one file at most: that of its last result."""
+        return [*self._by_call.values(), *self._without_call]
+
+    def answered(self, answered_call: AnsweredCall) -> None:
+        """Add the file that an answered call touched, if it touched one."""
         if answered_call.is_again:
-            self.rows = [row for row in self.rows if row.call != answered_call.call]
-        touch = _touch_of(answered_call)
-        if touch is None:
-            return None
-        self._add(answered_call.entry, *touch, at=answered_call.at, call=answered_call.call)
-        return touch[1]
+            self._by_call.pop(answered_call.call, None)
+        if (touch := _touch_of(answered_call)) is not None:
+            call = answered_call.call
+            self._by_call[call] = self._make_row(answered_call.entry, *touch, at=answered_call.at, call=call)
 
     def attached(self, at: int, entry: AttachmentEntry) -> None:
         """Add a file that was attached, or that changed outside of the session."""
         match entry.attachment:
             case EditedTextFile(filename=str(path)):
-                self._add(entry, path, EvidenceKind.OUTSIDE, at=at)
+                self._without_call.append(self._make_row(entry, path, EvidenceKind.OUTSIDE, at=at))
             case FileAttachment(content=dict(content)):
                 if (read := _read_path(content)) is not None:
-                    self._add(entry, read, EvidenceKind.ATTACHED, at=at)
+                    self._without_call.append(self._make_row(entry, read, EvidenceKind.ATTACHED, at=at))
 
-    def _add(self, entry: ChainEntry, path: str, how: EvidenceKind, *, at: int, call: str | None = None) -> None:
+    def _make_row(
+        self, entry: ChainEntry, path: str, how: EvidenceKind, *, at: int, call: str | None = None
+    ) -> TouchRow:
         cwd = entry.cwd or self.cwd
         is_absolute = path[:1] == "/" == (cwd or "/")[0] and not _DETOURS.search(path)
         absolute = path if is_absolute else full_path(path, cwd)
-        self.rows.append(TouchRow(storable_text(absolute) or "", how.value, at, epoch_seconds(entry), call))
+        return TouchRow(storable_text(absolute) or "", how.value, at, epoch_seconds(entry), call)
 
 
 def write_touches(

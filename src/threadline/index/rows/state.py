@@ -529,7 +529,13 @@ def read_rows(request: ReadRequest) -> TranscriptRows:
 
 def _empty_rows(request: ReadRequest) -> TranscriptRows:
     return TranscriptRows(
-        EntryColumns(), [], [], SightingRows(), FoldResult(request.state), request.offset, request.line - 1
+        EntryColumns(),
+        [],
+        [],
+        SightingRows(offset=request.offset),
+        FoldResult(request.state),
+        request.offset,
+        request.line - 1,
     )
 
 

@@ -63,7 +63,7 @@ def changed_lines(raw: Any, arguments: Any) -> ChangedLines | None:
     if content is not None:
         if isinstance(result.get("originalFile"), str):  # it was written again, and the patch is empty
             return ChangedLines(0, 0, b"", b"")
-        written = content.splitlines()
+        written = _split_lines(content)
         return ChangedLines(len(written), 0, pack_lines(written), b"", is_whole=True)
     pairs = list(_replaced_texts(result, inputs))
     if not pairs:
@@ -87,9 +87,15 @@ def _replaced_texts(result: dict[str, Any], inputs: dict[str, Any]) -> Iterator[
             yield old, new
 
 
+def _split_lines(text: str) -> list[str]:
+    """The lines of a text as git and a patch count them: a form feed or a Unicode separator ends none."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def _differing_lines(old: str, new: str) -> tuple[list[str], list[str]]:
     """The lines of two texts without those that both begin and end with."""
-    before, after = old.splitlines(), new.splitlines()
+    before, after = _split_lines(old), _split_lines(new)
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
         start += 1
@@ -103,42 +109,30 @@ class LineOwners:
     """The lines of one file that a session added, each with the edit that did, while edits are applied in order."""
 
     def __init__(self) -> None:
-        self._edits: list[tuple[int, array[int]]] = []
-        self._added: set[int] = set()
+        self._counts: Counter[int] = Counter()
+        self._edits: dict[int, list[int]] = {}
+        """The edits that added each line, in order: one for each time that it is there."""
 
     def apply(self, change: ChangedLines, edit: int) -> None:
         """Apply an edit, by its number."""
         if change.is_whole:
+            self._counts.clear()
             self._edits.clear()
-            self._added.clear()
-        if self._added and change.removed_sums:
-            removed = unpack_sums(change.removed_sums)
-            own = self._added.intersection(removed)
-            for line in removed if own else ():
-                if line in own:
-                    self._remove(line)
+        for line in unpack_sums(change.removed_sums) if self._edits else ():
+            if edits := self._edits.get(line):
+                self._counts[edits.pop()] -= 1  # the last edit that added it
         added = unpack_sums(change.added_sums)
-        self._added.update(added)
-        self._edits.append((edit, added))
-
-    def _remove(self, line: int) -> None:
-        """Remove a line, of the last edit that added it."""
-        for _, lines in reversed(self._edits):
-            if line in lines:
-                lines.remove(line)
-                return
+        for line in added:
+            self._edits.setdefault(line, []).append(edit)
+        self._counts[edit] += len(added)
 
     def count(self) -> Counter[int]:
         """How many lines of each edit survive."""
-        return Counter({edit: len(lines) for edit, lines in self._edits})
+        return self._counts.copy()
 
     def count_in(self, text: str) -> Counter[int]:
         """How many lines of each edit a text contains."""
-        available = Counter(map(checksum, text.splitlines()))
         counts: Counter[int] = Counter()
-        for edit, lines in self._edits:
-            for line in lines:
-                if available[line] > 0:
-                    available[line] -= 1
-                    counts[edit] += 1
+        for line, number in Counter(map(checksum, _split_lines(text))).items():
+            counts.update(self._edits.get(line, ())[:number])
         return counts
