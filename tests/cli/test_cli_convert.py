@@ -353,7 +353,7 @@ def test_nothing_to_convert(cli: CliRunner, tmp_path: Path, content: bytes) -> N
     path = tmp_path / "rows.jsonl"
     path.write_bytes(content)
     result = cli("convert", path, "--output", tmp_path / "out")
-    assert result.code == 1
+    assert (result.code, result.out) == (1, "")
     assert "No messages to convert" in result.err
     assert not (tmp_path / "out").exists()
 

@@ -58,6 +58,15 @@ def test_formats_have_the_same_rows(cli: CliRunner, indexed_home: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("engine", [[], ["--duckdb"]])
+def test_csv_without_rows_has_a_header(cli: CliRunner, indexed_home: Path, engine: list[str]) -> None:
+    """The columns of a SELECT are known even if it has no rows, so that a reader of CSV need not treat it specially."""
+    if engine:
+        pytest.importorskip("duckdb")
+    result = cli("sql", "SELECT session, title FROM sessions WHERE 0 = 1", "--home", indexed_home, "--csv", *engine)
+    assert (result.code, result.out) == (1, "session,title\n")
+
+
 def test_duplicate_names_nulls_blobs_and_numbers(cli: CliRunner, indexed_home: Path) -> None:
     """Duplicate columns get unique names, blobs are hexadecimal, and NULL is null or an empty cell."""
     query = "SELECT 1 AS a, x'00ff' AS a, NULL AS a_2, 1.5 AS b, 9223372036854775807 AS c, 9e999 AS d"

@@ -398,7 +398,7 @@ def test_limit_does_not_change_the_total(cli: CliRunner, tmp_path: Path) -> None
     sessions = cli(*arguments, "--by", "session", "--breakdown", "--json").json
     assert [row["session"] for row in sessions["rows"]] == [session_id(5), session_id(4)]
     output = cli(*arguments, "--by", "session").out
-    rest = next(line for line in output.splitlines() if "3 more: use --limit" in line)
+    rest = next(line for line in output.splitlines() if "3 more: use --limit N" in line)
     assert "600" in rest.split()
     assert "1.5k" in table_lines(output)[-1]
 

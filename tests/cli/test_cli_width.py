@@ -120,6 +120,7 @@ def test_narrow_tables_drop_columns_before_they_cut_them(folder: Path, name: str
     missing = [part for part in _WHOLE_AT_60_COLUMNS[name] if part not in heading]
     assert (missing, "…" in heading) == ([], False), heading
     assert "Not shown at this width: " in text
+    assert "set COLUMNS" in " ".join(text.split())  # a pipe has no terminal to make wider
 
 
 def test_messages_wrap_at_words(folder: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import re
 import shlex
+from collections.abc import Iterable
+from datetime import timedelta
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.profiles import scale_examples
-from tests.transcripts import SESSION, Pen, Row, call, lines, prompt, reply, transcript, write
+from tests.transcripts import SESSION, START, Part, Pen, Row, call, lines, prompt, reply, transcript, write
 from tests.web.client import Client
 from tests.web.conftest import AGENT, PIXEL, session_rows, write_home
 
@@ -73,6 +75,44 @@ def test_numbers_of_any_size_are_shown(tmp_path: Path, number: float) -> None:
     client = Client(tmp_path)
     for page in ("", "?calls=full&everything=1", "/agents", "/cost", "/timeline", "/share?format=html&preview=1"):
         assert client.get(f"{_PAGE}{page}").status_code == 200
+
+
+def test_the_header_counts_what_is_shared_with_other_sessions(tmp_path: Path) -> None:
+    """A session that contains copies from four others names three of them, and counts one more, in the singular."""
+    folder, copies = tmp_path / "projects/-work-app", list[Row]()
+    for number in range(4):
+        pen = Pen(f"5e551010-0000-4000-8000-00000000000{number}")
+        rows = transcript(prompt(f"Shelf {number}"), reply("Yes.", input=0, output=1), pen=pen)
+        write(folder / f"{pen.session}.jsonl", *rows)
+        copies += [{**row, "sessionId": SESSION} for row in rows if isinstance(row, dict)]
+    write(folder / f"{SESSION}.jsonl", *copies)
+    client = Client(tmp_path)
+    text = re.sub("<[^>]*>", "", client.get(_PAGE).text)
+    assert text.count("1 more token counted in") == 3
+    assert "and in 1 more session" in text
+    assert "and in 1 more sessions" not in text
+
+
+def test_the_timeline_has_no_pause_while_an_agent_works(tmp_path: Path) -> None:
+    """The main agent waits for twenty minutes, in which its agent works. Then nothing happens for an hour."""
+
+    def rows_at(minutes: Iterable[int], *parts: Part, pen: Pen) -> list[Row]:
+        rows = [row for row in transcript(*parts, pen=pen) if isinstance(row, dict)]
+        times = [(START + timedelta(minutes=minute)).isoformat() for minute in minutes]
+        return [{**row, "timestamp": time} for row, time in zip(rows, times, strict=True)]
+
+    task = {"description": "count", "prompt": "Count", "subagent_type": "Explore"}
+    done = {"agentId": AGENT, "status": "completed"}
+    main = (prompt("Count"), call("Agent", task, "2", details=done), reply("Two."), prompt("Thanks"), reply("Yes."))
+    agent = (prompt("Count"), *(call("Bash", "ls", result="a") for _ in range(4)), reply("2"))
+    folder = tmp_path / "projects/-work-app"
+    write(folder / f"{SESSION}.jsonl", *rows_at([0, 0, 20, 20, 80, 80], *main, pen=Pen()))
+    agent_rows = rows_at(range(1, 20, 2), *agent, pen=Pen(SESSION, agentId=AGENT, isSidechain=True))
+    write(folder / SESSION / "subagents" / f"agent-{AGENT}.jsonl", *agent_rows)
+    text = re.sub("<[^>]*>", "", Client(tmp_path).get(f"{_PAGE}/timeline").text)
+    assert "Idle for 1h 00m" in text
+    assert "Idle for 20m" not in text
+    assert "20m 00s excluding 1 pause" in text
 
 
 def test_the_result_of_a_task_is_in_the_transcript_of_its_agent(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def convert(inputs: tuple[Path, ...], *, folder: Path | None, cwd: str | None, p
         )
     elif output != "table":
         out.print_rows(findings, output)
-    else:
+    elif conversion.sessions:
         _print_report(conversion, paths)
     if not conversion.sessions:
         return out.report_nothing("No messages to convert. INPUT must contain user or assistant messages as JSON.")

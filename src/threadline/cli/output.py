@@ -258,12 +258,21 @@ def print_record(record: Mapping[str, Any], output: str) -> None:
         print_rows([record], output)
 
 
-def print_rows(rows: Iterable[Mapping[str, Any]], output: str, file: IO[bytes] | None = None) -> int:
-    """Print rows as JSON, JSON Lines or CSV, one by one, to standard output or `file`; return how many."""
+def print_rows(
+    rows: Iterable[Mapping[str, Any]],
+    output: str,
+    file: IO[bytes] | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+) -> int:
+    """Print rows as JSON, JSON Lines or CSV, one by one, to standard output or `file`; return how many.
+
+    If the `columns` are known, CSV has a header even if there are no rows.
+    """
     if output == "json":
         return _print_array(rows, file)
     number = 0
-    for line in _csv_lines(rows) if output == "csv" else map(json_text, rows):
+    for line in _csv_lines(rows, columns) if output == "csv" else map(json_text, rows):
         _echo(line, file=file)
         number += 1
     return max(0, number - 1) if output == "csv" else number
@@ -283,7 +292,7 @@ def _print_array(rows: Iterable[Mapping[str, Any]], file: IO[bytes] | None) -> i
     return number
 
 
-def _csv_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None) -> Iterator[str]:
     import csv  # noqa: PLC0415 - slow to import, and only `--csv` needs it
 
     def format_line(cells: Sequence[str]) -> str:
@@ -291,7 +300,9 @@ def _csv_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         csv.writer(line).writerow(cells)  # also quotes cells that contain a carriage return or newline
         return line.getvalue().removesuffix("\r\n")
 
-    names: list[str] | None = None
+    names = columns
+    if names is not None:
+        yield format_line(list(map(_escape_csv, names)))
     for row in rows:
         if names is None:
             names = list(row)

@@ -30,7 +30,7 @@ from threadline.model.ledger import EXACT, Charge, Rate, sum_amounts
 from threadline.model.names import mcp_server
 from threadline.model.places import AgentId, CallId, Place
 from threadline.model.session import Agent, Session
-from threadline.model.text import extract_text, fold_line
+from threadline.model.text import extract_text, fold_line, plain_decimal
 from threadline.thread import (
     ContextPath,
     EntrySplitter,
@@ -146,9 +146,9 @@ class _Causes:
                     place=cause.place,
                     tokens=cause.tokens,
                     requests=cause.requests,
-                    write=cause.write,
-                    read=cause.read,
-                    output=cause.output,
+                    write=plain_decimal(cause.write),
+                    read=plain_decimal(cause.read),
+                    output=plain_decimal(cause.output),
                     estimated=not cause.is_exact,
                     agent=cause.agent,
                     turn=cause.turn,

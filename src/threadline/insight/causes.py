@@ -15,6 +15,7 @@ from threadline.model.insight.attribution import Attribution, CauseKind, CostCau
 from threadline.model.ledger import EXACT, NONE, sum_amounts
 from threadline.model.places import SessionId
 from threadline.model.tables import Columns, Listing, Record, Table
+from threadline.model.text import plain_decimal
 
 _TOOL_KINDS = frozenset((CauseKind.CALL, CauseKind.RESULT))
 GROUP_KEYS: dict[str, Callable[[CostCause], str]] = {
@@ -91,9 +92,17 @@ class _Sums:
         self.estimated = self.estimated or part.estimated
 
     def group(self, key: str, session: SessionId | None) -> CauseGroup:
-        """Return the group."""
+        """Return the group, with the same digits whether its causes were in memory or in an index."""
         return CauseGroup(
-            key, self.causes, self.tokens, self.requests, self.write, self.read, self.output, self.estimated, session
+            key,
+            self.causes,
+            self.tokens,
+            self.requests,
+            plain_decimal(self.write),
+            plain_decimal(self.read),
+            plain_decimal(self.output),
+            self.estimated,
+            session,
         )
 
 
@@ -190,7 +199,7 @@ class CauseList(Table[CostCause]):
         self._sources = sources
         totals = [source.totals() for source in sources]
         self._totals = CauseTotals(
-            sum_amounts(part.amount for part in totals),
+            plain_decimal(sum_amounts(part.amount for part in totals)),
             sum(part.sessions for part in totals),
             sum(part.unpriced for part in totals),
             sum(part.measured for part in totals),

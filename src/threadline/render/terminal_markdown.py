@@ -19,6 +19,7 @@ _INLINE = re.compile(
     r"|!?\[(?P<label>[^\]\[]{1,300})\]\((?P<address>[^()\s]{1,500})\)"
 )
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(?P<text>.*)")
+_HEADING_END = re.compile(r"(?:^|\s)#+\s*\Z")
 _ITEM = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)")
 _QUOTE = re.compile(r"\s{0,3}>\s?(?P<text>.*)")
 _RULE = re.compile(r"\s{0,3}(?:-\s*){3,}|\s{0,3}(?:\*\s*){3,}|\s{0,3}(?:_\s*){3,}")
@@ -72,7 +73,7 @@ def _source_lines(text: str, width: int) -> Iterator[Spans]:
     for line in plain_lines(text):
         mark = _FENCE.fullmatch(line)
         if fence:
-            if mark and mark["fence"].startswith(fence):
+            if mark and line.strip() == mark["fence"] and mark["fence"].startswith(fence):
                 fence = ""
             else:
                 yield from _code_lines(line, width)
@@ -113,7 +114,8 @@ def _block_lines(line: str, width: int) -> Iterator[Spans]:
 
 
 def _heading_lines(match: re.Match[str], width: int) -> Iterator[Spans]:
-    text = match["text"].rstrip("#").rstrip()
+    # Signs at the end close a heading only after a space: `## Notes on C#`.
+    text = _HEADING_END.sub("", match["text"]).rstrip()
     yield from wrap((Span(span.text, Role.HEADING) for span in inline_spans(text)), width)
 
 
@@ -158,7 +160,11 @@ def table_lines(rows: list[str], width: int, inline: InlineParser) -> Iterator[S
     """The rows of a table with a rule under its heading; empty without rows."""
     if not rows:
         return
-    cells = [None if "-" in row and _SEPARATOR_ROW.fullmatch(row) else _split_cells(row, inline) for row in rows]
+    # Only the row below the heading is a rule. Any other row of dashes has dashes as its values.
+    cells = [
+        None if at == 1 and "-" in row and _SEPARATOR_ROW.fullmatch(row) else _split_cells(row, inline)
+        for at, row in enumerate(rows)
+    ]
     widths = _column_widths(row for row in cells if row is not None)
     if sum(widths) + 3 * (len(widths) - 1) > width:
         for written in rows:

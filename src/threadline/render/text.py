@@ -376,7 +376,9 @@ def fit_columns(widths: Mapping[str, int], drop: Iterable[str], room: int, *, ga
 
 def dropped_note(names: Sequence[str]) -> str:
     """Say which columns a narrow table leaves out."""
-    return f"Not shown at this width: {', '.join(filter(None, names))}. Use a wider terminal or --json."
+    return (
+        f"Not shown at this width: {', '.join(filter(None, names))}. Use a wider terminal, set COLUMNS, or use --json."
+    )
 
 
 def fit_facts(facts: Iterable[tuple[str, int]], room: int) -> str:

@@ -61,7 +61,7 @@ _ALL = {
         {_LAST: DayActivity(3, f"3 replies {_HOSTILE}"), _LAST - timedelta(days=40): DayActivity(1, "1")}
     ),
     "bars": _bars([Bar("2026-11-14", (1, 2), "/x"), Bar(_HOSTILE, (0, 3))]),
-    "day-hour": weekday_hour_map({(0, 9): 5, (6, 23): 1}, unit="charges", zone=_HOSTILE),
+    "day-hour": weekday_hour_map({(0, 9): 5, (6, 23): 1}, unit="charge", zone=_HOSTILE),
 }
 
 
@@ -151,9 +151,11 @@ def test_bars_have_tooltips_and_a_table() -> None:
 
 def test_an_hour_map_has_a_cell_per_hour() -> None:
     """Seven days of 24 hours, each with its number. The table leaves out hours without activity."""
-    page = weekday_hour_map({(0, 9): 5, (6, 23): 1}, unit="charges", zone="UTC")
+    page = weekday_hour_map({(0, 9): 5, (6, 23): 1}, unit="charge", zone="UTC")
     assert page.count("<rect") == 7 * 24
     assert "<title>Monday 09:00: 5 charges</title>" in page
+    assert "<title>Sunday 23:00: 1 charge</title>" in page
+    assert ">Charges by weekday and hour (UTC)<" in page
     assert re.findall(r'<th scope="row">(.*?)</th>', page) == ["09:00", "23:00"]
 
 

@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from datetime import UTC
 from decimal import Decimal
+from html import unescape
 from pathlib import Path
 from threading import Event
-from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, urlencode, urlsplit
 
 import pytest
 from tests.transcripts import SESSION, Part, Row, call, prompt, reply, transcript, write
@@ -322,6 +323,34 @@ def test_outcomes_page_equals_the_library(demo: Archive, by: str) -> None:
     assert document["outcomes"] == _plain(list(map(insight.outcome_record, outcomes)))
     parsed = parse_page(demo, f"/outcomes?since=all&by={by}&kind=all&limit=20&tz=UTC")
     assert any("at=" in link for link in parsed.links)
+
+
+@pytest.mark.parametrize(
+    ("page", "by", "path"),
+    [
+        ("/why", "tool", "/calls"),
+        ("/why", "file", "/files"),
+        ("/why", "project", "/why"),
+        ("/tools", "tool", "/calls"),
+        ("/tools", "day", "/calls"),
+        ("/outcomes", "project", "/outcomes"),
+        ("/outcomes", "day", "/sessions"),
+    ],
+)
+def test_groups_lead_to_lists_with_the_same_filters(demo: Archive, page: str, by: str, path: str) -> None:
+    """A list that a group of a period and project leads to is about that period and project, too."""
+    demo.store_insights()
+    chosen = {"since": "2020-01-01", "until": "2026-11-14", "project": "loom"}
+    parsed = parse_page(demo, f"{page}?by={by}&tz=UTC&{urlencode(chosen)}")
+    tables = parsed.html.partition("<tbody")[2]
+    targets = [urlsplit(unescape(link)) for link in re.findall(r'href="([^"]+)"', tables)]
+    queries = [dict(parse_qsl(target.query)) for target in targets if target.path == path]
+    groups = [query for query in queries if {"tool", "path", "project"} & query.keys()]
+    assert groups
+    for query in groups:
+        assert query.get("until", "") >= "2020-01-01"
+        assert "loom" in query["project"]
+        assert query["since"] == chosen["since"] or query["since"] == query["until"]
 
 
 def test_blame_page_equals_the_library(archive: Archive) -> None:

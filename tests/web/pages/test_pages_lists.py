@@ -78,7 +78,7 @@ def test_every_month_of_the_calendar_has_a_label() -> None:
 def test_the_darkest_shade_is_only_for_the_busiest_hours() -> None:
     """D15: 85 and 232 charges have different shades, however many hours are quiet."""
     counts = {(day, hour): 5 for day in range(7) for hour in range(8)} | {(4, 0): 85, (3, 15): 232}
-    html = weekday_hour_map(counts, unit="charges", zone="UTC")
+    html = weekday_hour_map(counts, unit="charge", zone="UTC")
     shades = {title: shade for shade, title in findall(r'class="(shade-\d)"><title>(\w+ \d\d:00: \d+)', html)}
     assert shades["Thursday 15:00: 232"] == "shade-4"
     assert shades["Friday 00:00: 85"] == "shade-3"

@@ -110,7 +110,7 @@ def _table_lines(reported: ReportedUsage, width: int, titles: Mapping[str, str],
     shown, others = reported.sessions[:limit], reported.sessions[len(reported.sessions[:limit]) :]
     cells = [_session_cells(session, titles) for session in shown]
     if others:
-        cells.append(_sum_cells(f"{len(others):,} more: use --limit", replace(reported, sessions=others)))
+        cells.append(_sum_cells(f"{len(others):,} more: use --limit N", replace(reported, sessions=others)))
     total = _sum_cells("total", reported)
     rows = [_HEADINGS, *cells, total]
     widths = [max(display_width(row[at]) for row in rows) for at in range(len(_HEADINGS))]

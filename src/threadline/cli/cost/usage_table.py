@@ -107,7 +107,7 @@ def _table_lines(usage_report: UsageReport, width: int, titles: Mapping[str, str
         yield labels.line(row, last, Role.BODY if not last else Role.FAINT)
         before = path
     if usage_report.left_out:
-        yield _TableLine(f"{usage_report.left_out:,} more: use --limit", 0, usage_report.rest, Role.FAINT, rest=True)
+        yield _TableLine(f"{usage_report.left_out:,} more: use --limit N", 0, usage_report.rest, Role.FAINT, rest=True)
 
 
 class _LabelFormatter:

@@ -119,7 +119,7 @@ def print_answer_rows(answer: AnswerRows, output: str, file: IO[bytes] | None = 
         values = zip(answer.columns, row, strict=True)
         return {name: json_cell(_as_amount(value) if name == "amount" else value) for name, value in values}
 
-    return out.print_rows(map(convert, answer), output, file)
+    return out.print_rows(map(convert, answer), output, file, columns=answer.columns)
 
 
 def _as_amount(value: Any) -> Any:

@@ -374,7 +374,7 @@ _HOUR_LABELS = range(0, _HOURS, 3)
 
 
 def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: str) -> Markup:
-    """A heat map by weekday (0 is Monday) and hour, with a table. `unit` is what is counted."""
+    """A heat map by weekday (0 is Monday) and hour, with a table. `unit` is what is counted, in the singular."""
     shades = ShadeScale(counts.values())
     cells = [
         svg_rect(
@@ -383,7 +383,7 @@ def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: 
             _HOUR_CELL,
             _HOUR_HEIGHT - 3,
             f"shade-{shades.of(counts.get((day, hour), 0))}",
-            el("title", f"{_LONG_WEEKDAYS[day]} {hour:02}:00: {counts.get((day, hour), 0):,} {unit}"),
+            el("title", f"{_LONG_WEEKDAYS[day]} {hour:02}:00: {count(counts.get((day, hour), 0), unit)}"),
         )
         for day in range(7)
         for hour in range(_HOURS)
@@ -392,7 +392,7 @@ def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: 
         *(svg_text(0, _HOUR_TOP + day * _HOUR_HEIGHT + 12, name, "label") for day, name in enumerate(WEEKDAYS)),
         *(svg_text(_HOUR_LEFT + hour * _HOUR_PITCH, 11, f"{hour:02}", "label") for hour in _HOUR_LABELS),
     ]
-    title = f"{unit.capitalize()} by weekday and hour ({zone})"
+    title = f"{unit.capitalize()}s by weekday and hour ({zone})"
     html = chart(
         "day-hour",
         title,
@@ -415,7 +415,7 @@ def _describe_hours(counts: Mapping[tuple[int, int], int], unit: str) -> str:
     busiest = max(counts, key=lambda key: (counts[key], key), default=None)
     if busiest is None or not counts[busiest]:
         return "No data yet."
-    return f"Busiest: {_LONG_WEEKDAYS[busiest[0]]} {busiest[1]:02}:00, {counts[busiest]:,} {unit}."
+    return f"Busiest: {_LONG_WEEKDAYS[busiest[0]]} {busiest[1]:02}:00, {count(counts[busiest], unit)}."
 
 
 _STEP_COUNT = 4

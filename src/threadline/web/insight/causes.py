@@ -332,7 +332,8 @@ def full_label(cause: CostCause) -> str:
 
 def describe_cause(cause: CostCause, total: Decimal) -> str:
     """A cause in a sentence: what it is, what it cost, its size, and how many requests carried it."""
-    size = f"{'about ' if cause.estimated else ''}{format_tokens(cause.tokens)} tokens"
+    noun = "token" if cause.tokens == 1 else "tokens"
+    size = f"{'about ' if cause.estimated else ''}{format_tokens(cause.tokens)} {noun}"
     carried = f", carried by {count(cause.requests, 'request')}" if cause.requests else ""
     turn = f", turn {cause.turn}" if cause.turn is not None else ""
     amount = f"{format_amount(cause.amount)} ({format_share(cause.amount, total)})"

@@ -13,7 +13,7 @@ from threadline.model.text import format_size
 from threadline.render.html import Child, chip_row, choice_chip, el, facts_row, join
 from threadline.web import urls
 from threadline.web.insight.causes import BY_LABELS
-from threadline.web.pages.forms import FormField, progress_bar
+from threadline.web.pages.forms import ALL, FormField, progress_bar
 from threadline.web.pages.sessions import suggested_values
 from threadline.web.request import Page
 
@@ -43,6 +43,16 @@ def insight_links(request: PageRequest) -> Markup:
         choice_chip(urls.build_url(path, kept), label, is_chosen=path == request.path) for path, label in INSIGHT_PAGES
     ]
     return el("nav", links, class_="chips", aria_label="Insight")
+
+
+def list_filters(request: PageRequest) -> dict[str, str | None]:
+    """The project and the period that were chosen on this page, for links to lists of the same."""
+    since = request.text("since")
+    return {
+        "project": request.text("project"),
+        "since": since if since != ALL else None,
+        "until": request.text("until"),
+    }
 
 
 def by_chips(request: PageRequest, keys: Iterable[str], by: str) -> Markup:

@@ -27,7 +27,7 @@ from threadline.render.html import (
 )
 from threadline.web import urls
 from threadline.web.insight.causes import path_end
-from threadline.web.insight.frame import by_chips, insight_head, lend_zone, period_fields
+from threadline.web.insight.frame import by_chips, insight_head, lend_zone, list_filters, period_fields
 from threadline.web.pages.forms import PageRange, filter_form, form_on_error, pager, parse_range
 from threadline.web.pages.lists import session_link
 from threadline.web.pages.period import Period, parse_period, period_chips
@@ -161,7 +161,9 @@ def _group_section(request: PageRequest, answer: OutcomeAnswer, by: str) -> Mark
         ),
     ]
     rows = [
-        TableRow([_group_cell(group, by, answer.titles), *(show(group) for _, _, show in _GROUP_FIGURES)], item=True)
+        TableRow(
+            [_group_cell(request, group, by, answer.titles), *(show(group) for _, _, show in _GROUP_FIGURES)], item=True
+        )
         for group in shown
     ]
     table = render_table(f"By {by}", columns, rows, kind="list figures", hidden_caption=True)
@@ -170,7 +172,7 @@ def _group_section(request: PageRequest, answer: OutcomeAnswer, by: str) -> Mark
     return el("section", el("h2", f"By {by}"), join((table, more)), class_="block")
 
 
-def _group_cell(group: OutcomeGroup, by: str, titles: Mapping[str, str]) -> Child:
+def _group_cell(request: PageRequest, group: OutcomeGroup, by: str, titles: Mapping[str, str]) -> Child:
     if group.key.startswith("("):  # a placeholder for a missing value
         return group.key
     match by:
@@ -178,10 +180,11 @@ def _group_cell(group: OutcomeGroup, by: str, titles: Mapping[str, str]) -> Chil
             label = shorten(titles.get(group.key) or group.key, 80)
             return el("a", label, href=urls.session_url(group.key, "outcomes"))
         case "project":
-            url = urls.build_url(urls.OUTCOMES, project=group.key)
+            url = request.url_with(project=group.key, by="session", after=None, groups=None)
             return el("a", path_end(group.key), href=url, title=shorten(group.key, 400))
         case "day":
-            return el("a", group.key, href=urls.build_url(urls.SESSIONS, since=group.key, until=group.key))
+            kept = list_filters(request) | {"since": group.key, "until": group.key}
+            return el("a", group.key, href=urls.build_url(urls.SESSIONS, **kept))
         case _:
             return shorten(group.key, 80)
 

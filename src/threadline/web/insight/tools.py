@@ -16,7 +16,7 @@ from threadline.render import shorten
 from threadline.render.html import Bar, Child, Column, TableRow, bar_chart, el, join, render_table, share_bar
 from threadline.web import urls
 from threadline.web.insight.causes import BY_LABELS, path_end
-from threadline.web.insight.frame import by_chips, insight_head, lend_zone, period_fields, prepare_first
+from threadline.web.insight.frame import by_chips, insight_head, lend_zone, list_filters, period_fields, prepare_first
 from threadline.web.pages.forms import FormField, filter_form, form_on_error
 from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.request import Page
@@ -208,8 +208,7 @@ def _sort_link(request: PageRequest, name: str, sort: str) -> Markup:
 
 
 def _key_cell(request: PageRequest, group: ToolGroup, by: str) -> Child:
-    kept = {name: request.text(name) for name in ("project", "session", "since", "until")}
-    kept["since"] = None if kept["since"] == "all" else kept["since"]
+    kept = {**list_filters(request), "session": request.text("session")}
     if group.key.startswith("("):  # a placeholder for a missing value
         return group.key
     match by:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _DEFAULTS = WasteLimits()
 _MAX_ROWS = 25
+_MAX_EXPONENT = 15
 _MAX_PLACES = 4
 _MAX_LABEL, _MAX_EVIDENCE = 160, 240
 
@@ -63,9 +64,11 @@ def parse_limits(request: PageRequest) -> WasteLimits:
         least = Decimal(text[:20]) if text is not None else _DEFAULTS.min_amount
     except InvalidOperation:
         least = Decimal(-1)
-    if not (least.is_finite() and least >= 0):
+    # Written out, 1e999999999 would fill the memory.
+    is_amount = least.is_finite() and least >= 0 and (not least or abs(least.adjusted()) <= _MAX_EXPONENT)
+    if not is_amount:
         raise BadQuery(f"min={shorten(text or '', 40)!r} is not an amount in USD, such as 0.50.")
-    return WasteLimits(request.number("large_output", _DEFAULTS.large_output, least=1), least)
+    return WasteLimits(request.number("large_output", _DEFAULTS.large_output, least=1), least or Decimal(0))
 
 
 def parse_detectors(request: PageRequest) -> tuple[str, ...]:
@@ -222,6 +225,8 @@ def _place_links(finding: Waste, places: Sequence[tuple[Place, str | None]]) -> 
 
 def _explain_nothing(request: PageRequest) -> str:
     least = parse_limits(request).min_amount
+    if not least:
+        return "No avoidable costs found."
     return f"No findings that cost at least {format_amount(least)}. Add min=0 to the URL, or lower the amount above."
 
 

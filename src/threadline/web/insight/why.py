@@ -24,7 +24,7 @@ from threadline.web.insight.causes import (
     render_parts,
     render_treemap,
 )
-from threadline.web.insight.frame import by_chips, insight_head, period_fields, prepare_first
+from threadline.web.insight.frame import by_chips, insight_head, list_filters, period_fields, prepare_first
 from threadline.web.pages.forms import filter_form, form_on_error
 from threadline.web.pages.lists import session_link
 from threadline.web.pages.period import Period, parse_period, period_chips
@@ -182,9 +182,9 @@ def _group_url(request: PageRequest, by: str, key: str) -> str | None:
         case "project":
             return request.url_with(project=key, by="session")
         case "file":
-            return urls.build_url(urls.FILES, path=key)
+            return urls.build_url(urls.FILES, path=key, **list_filters(request))
         case "tool":
-            return urls.build_url(urls.CALLS, tool=key)
+            return urls.build_url(urls.CALLS, tool=key, **list_filters(request))
         case _:
             return None
 

@@ -137,7 +137,7 @@ def home_page(request: PageRequest) -> Page:
             else None,
             saved_searches_list(annotations, urls.HOME) or None,
             _block("Activity", _calendar_chart(calendar, today)),
-            _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="charges", zone=name)),
+            _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="charge", zone=name)),
             _block("Projects", _project_table(projects, zone), urls.build_url(urls.USAGE, by="project"), "Usage"),
             _totals_section(spans, problems),
             _session_block(

@@ -206,7 +206,7 @@ def _figures(head: SessionHead) -> Iterator[Child]:
     if agent.id is None and (agents := count_agents(*count_session_agents(session))):
         yield el("a", agents, href=head.links.below("agents"))
     if agent.id is None:
-        yield [number_element(head.total.tokens), " tokens"]
+        yield [number_element(head.total.tokens), " token" if head.total.tokens == 1 else " tokens"]
         yield _receipt_link(head)
         if head.shared:
             yield from _shared_figures(head)
@@ -247,9 +247,10 @@ def _shared_figures(head: SessionHead) -> Iterator[Child]:
         label = shorten(shared.transcript.parent.name, 80)
         link = _other_session(name, url, head.titles) if has_own_id else el("a", label, href=url)
         hint = "Claude Code copied these messages into this session. They are counted once."
-        yield el("span", number_element(shared.tokens), " more tokens counted in ", link, title=hint)
+        tokens = "token" if shared.tokens == 1 else "tokens"
+        yield el("span", number_element(shared.tokens), f" more {tokens} counted in ", link, title=hint)
     if len(head.shared) > _MAX_SHARED:
-        yield f"and in {len(head.shared) - _MAX_SHARED:,} more sessions"
+        yield f"and in {count(len(head.shared) - _MAX_SHARED, 'more session')}"
 
 
 def _action_links(head: SessionHead) -> Markup:

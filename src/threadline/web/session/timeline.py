@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -94,7 +95,7 @@ def _facts(session: CachedSession, timeline: Timeline, commits: int) -> Iterator
         idle = sum((end - start for start, end in timeline.gaps), timedelta())
         yield format_duration(facts.wall_time)
         if idle:
-            yield f"{format_duration(facts.wall_time - idle)} without {count(len(timeline.gaps), 'pause')}"
+            yield f"{format_duration(facts.wall_time - idle)} excluding {count(len(timeline.gaps), 'pause')}"
     yield count(sum(turn.act is not None for turn in session.session.main.turns), "turn")
     if failed := sum(call.outcome in FAILED_OUTCOMES for call in session.session.calls):
         yield count(failed, "failed call")
@@ -159,13 +160,14 @@ def _turn_cell(session: CachedSession, turn: Turn) -> Child:
 
 
 def build_timeline(session: CachedSession) -> Timeline:
-    """Collect what the timeline shows."""
-    main = session.session.main
-    times = sorted(entry.timestamp for entry in main.entries if entry.timestamp is not None)
-    agents = [span for agent in session.session.agents if agent.side is None and (span := _agent_span(session, agent))]
+    """Collect what the timeline shows. While an agent works, the main agent may wait, but that is no pause."""
+    agents = [agent for agent in session.session.agents if agent.side is None]
+    entries = chain(session.session.main.entries, *(agent.entries for agent in agents))
+    times = sorted(entry.timestamp for entry in entries if entry.timestamp is not None)
+    spans = [span for agent in agents if (span := _agent_span(session, agent)) is not None]
     return Timeline(
         turns=_merge_turns([span for span in _turn_spans(session) if span is not None]),
-        agents=sorted(agents, key=lambda span: span.start)[:_MAX_AGENTS],
+        agents=sorted(spans, key=lambda span: span.start)[:_MAX_AGENTS],
         marks=sorted(_marks(session), key=lambda mark: mark.time),
         gaps=find_gaps(times),
     )
