@@ -115,6 +115,22 @@ def test_the_timeline_has_no_pause_while_an_agent_works(tmp_path: Path) -> None:
     assert "20m 00s excluding 1 pause" in text
 
 
+def test_the_legend_of_the_timeline_explains_what_is_drawn(tmp_path: Path) -> None:
+    """And nothing else."""
+    path = tmp_path / f"projects/-work-app/{SESSION}.jsonl"
+
+    def legend() -> list[str]:
+        page = Client(tmp_path).get(f"{_PAGE}/timeline").text
+        items = re.search('<ul class="legend timeline-legend">(.*?)</ul>', page)
+        assert items is not None
+        return re.findall("<li[^>]*>([^<]*)", items[1])
+
+    write(path, *transcript(prompt("Count"), reply("One.")))
+    assert legend() == ["turn"]
+    write(path, *transcript(prompt("Count"), call("Bash", "ls", result="no", error=True), reply("None.")))
+    assert legend() == ["turn", "failure"]
+
+
 def test_the_result_of_a_task_is_in_the_transcript_of_its_agent(tmp_path: Path) -> None:
     """A background task of an agent reports its result to that agent, also on the page of the main agent."""
     start = call("Bash", "sleep 9", result="Running in the background with ID: b7", details={"backgroundTaskId": "b7"})

@@ -225,8 +225,10 @@ def _marks(session: CachedSession) -> Iterator[Mark]:
 
 
 def _render_timeline(request: PageRequest, session: CachedSession, timeline: Timeline) -> Markup:
-    marks = ((name, kind) for kind, name in MARK_KINDS.items())
-    legend = (("turn-span", "turn"), ("agent-span", "agent"), *marks)
+    drawn = {mark.kind for mark in timeline.marks}
+    marks = [(name, kind) for kind, name in MARK_KINDS.items() if kind in drawn]
+    agents = [("agent-span", "agent")] if timeline.agents else []
+    legend = (("turn-span", "turn"), *agents, *marks)
     minutes = int(IDLE.total_seconds() // 60)
     return el(
         "div",
@@ -234,7 +236,7 @@ def _render_timeline(request: PageRequest, session: CachedSession, timeline: Tim
         el(
             "ul",
             [el("li", label, class_=kind) for kind, label in legend],
-            el("li", f"idle for more than {minutes} minutes, shortened", class_="idle"),
+            el("li", f"idle for more than {minutes} minutes, shortened", class_="idle") if timeline.gaps else "",
             class_="legend timeline-legend",
         ),
         el("p", el("a", "List of turns", href=f"{session.links.below('timeline')}#{_TURNS_ID}")),
