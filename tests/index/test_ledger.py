@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
@@ -13,6 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.account import ledger_cases
+from tests.account.generated_transcripts import pseudo_random_text
+from tests.transcripts import SESSION, call, prompt, transcript
+from tests.transcripts import write as write_transcript
 from tools.demo import write
 
 import threadline
@@ -225,6 +229,31 @@ def test_types_of_agents_are_equal(ledgers: tuple[Ledger, Ledger]) -> None:
     types = {charge.origin.agent_type for charge in plain}
     assert {charge.origin.agent_type for charge in indexed_ledger} == types
     assert len(types) > 1
+
+
+def test_missing_agents_are_found_in_linear_time(tmp_path: Path) -> None:
+    """Four times as many agents take about four times as many steps, with transcripts or without."""
+
+    def steps(count: int, *, is_missing: bool) -> int:
+        home = tmp_path / f"{count}-{is_missing}"
+        path = home / "projects" / "-a" / f"{SESSION}.jsonl"
+        agents = [f"a{pseudo_random_text('agent', number)[:16]}" for number in range(count)]
+        calls = [call("Agent", "go", "ok", details={"agentId": agent, "status": "completed"}) for agent in agents]
+        write_transcript(path, *transcript(prompt("hi"), *calls))
+        for agent in [] if is_missing else agents:
+            rows = transcript(prompt("go", agentId=agent, isSidechain=True))
+            write_transcript(path.with_suffix("") / "subagents" / f"agent-{agent}.jsonl", *rows)
+        index = home / "index.sqlite"
+        refresh_index(index, homes(home), jobs=1)
+        ticks: list[None] = []
+        with closing(sqlite3.connect(index)) as connection:
+            connection.set_progress_handler(lambda: ticks.append(None), 20)
+            missing = IndexedCharges(connection, homes(home)).missing_agents()
+        assert len(missing) == (count if is_missing else 0)
+        return len(ticks)
+
+    for is_missing in (False, True):
+        assert steps(200, is_missing=is_missing) < 8 * steps(50, is_missing=is_missing)
 
 
 def test_applies_other_prices(tmp_path: Path) -> None:

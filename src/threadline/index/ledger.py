@@ -52,13 +52,14 @@ CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.
 WHERE o.session = ? OR o.transcript_id IN (SELECT transcript_id FROM transcripts WHERE path IN ({0})))"""
 _SELECT_TYPES = f"""SELECT o.origin_id, {ORIGIN_TYPE_SQL} FROM origins o
 WHERE o.agent IS NOT NULL AND o.agent_type IS NULL"""  # noqa: S608 - our own words
-# The same rule as `account.missing_agents`.
+# The same rule as `account.missing_agents`. Starts with no transcript come first (CROSS JOIN keeps the order): joined from
+# the calls, every call would read all starts of its transcript.
 _SELECT_MISSING_AGENTS = f"""SELECT s.agent, s.call, t.session, COALESCE(p.path, p.folder), e.timestamp, s.tokens,
     t.path, e.line
-FROM start_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)
-JOIN call_rows c ON substr(c.call, -3) = substr(s.call, -3) AND c.call = s.call
-JOIN entries e ON e.entry_id = c.entry_id AND e.transcript_id = s.transcript_id
-JOIN tools k ON k.tool_id = c.tool_id
+FROM start_rows s CROSS JOIN transcripts t USING(transcript_id) CROSS JOIN projects p USING(project_id)
+CROSS JOIN call_rows c ON substr(c.call, -3) = substr(s.call, -3) AND c.call = s.call
+CROSS JOIN entries e ON e.entry_id = c.entry_id AND e.transcript_id = s.transcript_id
+CROSS JOIN tools k ON k.tool_id = c.tool_id
 WHERE s.step = 'result' AND k.tool IN ({", ".join(map(repr, sorted(AGENT_TOOLS)))}) AND s.agent NOT IN (
     SELECT agent FROM agent_rows UNION SELECT agent FROM transcripts WHERE agent IS NOT NULL)"""  # noqa: S608 - our own words
 _DAY_MS = 24 * 60 * 60 * 1000
