@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -250,12 +249,14 @@ class Bucket:
             else:
                 properties = self._properties()
                 allow_http = self.endpoint.startswith("http://")
-                self._store = stores.S3Store.from_url(
-                    self.uri,
-                    config={name.removeprefix("s3.").replace("-", "_"): value for name, value in properties.items()},
-                    client_options={**_CLIENT_OPTIONS, "allow_http": allow_http},
-                    retry_config=_RETRY_OPTIONS,
-                )
+                config = {name.removeprefix("s3.").replace("-", "_"): value for name, value in properties.items()}
+                options = {**_CLIENT_OPTIONS, "allow_http": allow_http}
+                try:
+                    self._store = stores.S3Store.from_url(
+                        self.uri, config=config, client_options=options, retry_config=_RETRY_OPTIONS
+                    )
+                except ValueError:
+                    raise BadQuery(f"{self.uri!r} is not a valid URI. Use s3://bucket/prefix.") from None
         return self._store
 
     @contextmanager
@@ -305,15 +306,18 @@ def normalize_uri(uri: str) -> str:
     ('s3://team/lake', 'file:///srv/lake')
 
     Raises:
-        BadQuery: there is no such kind of storage, or the name is not UTF-8.
+        BadQuery: there is no such kind of storage, or the name is not UTF-8 or cannot be part of a URI.
     """
     if not is_utf8(uri):
         raise BadQuery(f"'{escape_path(uri)}' is not valid UTF-8. Use a folder or bucket whose name is.")
-    parts = urlsplit(uri)
-    if parts.scheme == "s3" and parts.netloc:
-        return uri.rstrip("/")
-    if parts.scheme == "file" and not parts.netloc and len(parts.path) > 1:
-        return f"file://{parts.path.rstrip('/')}"
-    if uri and "://" not in uri:
-        return f"file://{os.path.abspath(os.path.expanduser(uri))}"  # noqa: PTH100, PTH111 - `Path` resolves links
-    raise BadQuery(f"{uri!r} names no folder or bucket. Use file:///folder or s3://bucket/prefix.")
+    scheme, separator, name = uri.partition("://")
+    scheme = scheme.lower()
+    if not separator and uri:
+        scheme, name = "file", os.path.abspath(os.path.expanduser(uri))  # noqa: PTH100, PTH111 - `Path` resolves links
+    is_absolute = not separator or name.startswith("/") == (scheme == "file")
+    name = name.rstrip("/")
+    if scheme not in {"file", "s3"} or not name or not is_absolute:
+        raise BadQuery(f"{uri!r} names no folder or bucket. Use file:///folder or s3://bucket/prefix.")
+    if "#" in name or "?" in name:  # pyiceberg and obstore would ignore what follows
+        raise BadQuery(f"The name {uri!r} contains # or ?, which have a meaning in URIs. Use one without them.")
+    return f"{scheme}://{name}"

@@ -404,6 +404,29 @@ def test_an_argument_that_is_not_text(
     assert {entry.path: entry.size for entry in lake.list("")} == before
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("s3://[lake", "'s3://[lake' is not a valid URI. Use s3://bucket/prefix."),
+        ("//[lake/", "There is no lake at"),
+        ("file://", "'file://' names no folder or bucket."),
+        ("s3:///lake", "'s3:///lake' names no folder or bucket."),
+        ("s3://bucket/lake?1", "contains # or ?, which have a meaning in URIs. Use one without them."),
+    ],
+)
+def test_a_name_that_is_no_uri(cli: CliRunner, name: str, sentence: str) -> None:
+    """A name that cannot be a URI, or would be another one, is refused in a sentence."""
+    assert_refused(cli("lake", "status", name), sentence)
+
+
+@pytest.mark.parametrize("sign", "#?")
+def test_a_folder_with_a_sign_of_uris(cli: CliRunner, tmp_path: Path, sign: str) -> None:
+    """What follows the sign would not be part of the URI: tables would be written to another folder."""
+    folder = tmp_path / f"lake{sign}1"
+    assert_refused(cli("lake", "init", folder, "--policy", "full"), "contains # or ?, which have a meaning in URIs.")
+    assert not list(tmp_path.iterdir())
+
+
 def test_sql_of_a_lake_names_the_lake(cli: CliRunner, lake: Bucket) -> None:
     """A statement that would change something, or read a file, is refused; the message does not name the index."""
     assert cli("lake", "build", lake.uri).code == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier, Thread
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.cli.runner import CliRunner
@@ -14,7 +16,7 @@ from tests.lake.machines import machine, push, session_id, write_session
 from tests.lake.test_build import rows_of
 
 import threadline
-from threadline.errors import Unreadable
+from threadline.errors import NotFound, Unreadable
 from threadline.find import look
 
 pytest.importorskip("obstore", reason="needs the extra lake")
@@ -32,6 +34,7 @@ from threadline.lake import (
     list_batches,
     push_sessions,
     read_batch,
+    select_sources,
 )
 from threadline.storage import Bucket
 
@@ -276,6 +279,66 @@ def test_repair_pushes_damaged_sessions_again(tmp_path: Path) -> None:
     assert push(bucket, [home]).sessions == 0
     assert push(bucket, [home], repair=True).sessions == 1
     assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes() for path in paths}
+
+
+def test_repair_deletes_nothing_that_is_not_pushed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of a damaged session stays if this machine no longer has it, or if the storage only refused."""
+    home = tmp_path / "home"
+    path = write_session(home, 1)
+    bucket = Bucket(str(tmp_path / "lake"))
+    push(bucket, [home])
+    (first,) = bucket.list(DATA)
+    path.write_bytes(path.read_bytes() * 2)
+    push(bucket, [home])
+    content, before = path.read_bytes(), contents(bucket)
+    path.unlink()
+    intact = bucket.get(first.path)
+    bucket.put(first.path, intact[:-9])
+    objects = sorted(entry.path for entry in bucket.list(DATA))
+    assert push(bucket, [home], repair=True).sessions == 0
+    assert sorted(entry.path for entry in bucket.list(DATA)) == objects
+    bucket.put(first.path, intact)
+    assert contents(bucket) == before
+
+    def refuse(_self: Bucket, path: str) -> bytes:
+        if path.startswith(DATA):
+            raise Unreadable("the network is gone")
+        return original(_self, path)
+
+    original = Bucket.get
+    with monkeypatch.context() as patch:
+        patch.setattr(Bucket, "get", refuse)
+        assert push(bucket, [home], repair=True).sessions == 0
+    assert contents(bucket) == before
+    path.write_bytes(content)
+    bucket.put(first.path, intact[:-9])
+    assert push(bucket, [home], repair=True).sessions == 1
+    assert contents(bucket) == {f"projects/-work-app/{path.name}": content}
+    assert first.path not in {entry.path for entry in bucket.list(DATA)}
+
+
+@pytest.mark.parametrize("mtime_ns", [-(2**63) - 10**9, 2**63 + 10**9, 10**20, 3 * 10**20])
+def test_an_impossible_mtime_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mtime_ns: int) -> None:
+    """File systems may report times that no table can store. Such a file is pushed, built and not too old to keep."""
+    home = tmp_path / "home"
+    path = write_session(home, 1)
+    bucket = Bucket(str(tmp_path / "lake"))
+    original = Path.stat
+
+    def stat(self: Path, **options: bool) -> os.stat_result:
+        status = original(self, **options)
+        fields, named = cast("Any", status.__reduce__())[1]
+        return os.stat_result(fields, {**named, "st_mtime_ns": mtime_ns}) if self == path else status
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", stat)
+        push(bucket, [home])
+    monkeypatch.setattr(os, "utime", lambda *_args, **_options: None)
+    if mtime_ns > 0:
+        with pytest.raises(NotFound, match="matches"):
+            select_sources(bucket, before=datetime(2200, 1, 1, tzinfo=UTC))
+    assert build_lake(bucket, jobs=1).sessions == 1
+    assert rows_of(bucket, "sightings")
 
 
 def test_status_lists_people_and_machines(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

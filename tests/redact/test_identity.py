@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.subtests import for_each
 
-from threadline.redact import RecordScanner, SessionRedactor
+from threadline.redact import RecordScanner, SessionRedactor, find_spans
 
 USER, HOST, NAME = "henrika", "pebblebox7", "Henrika Lindqvist"
 PRINTED = {
@@ -106,3 +106,16 @@ def test_names_that_the_user_printed() -> None:
     ]
     redactor.learn_all(records)
     assert USER not in str([redactor.redact(record) for record in records])
+
+
+def test_names_in_a_long_log() -> None:
+    """However many lines a log has, each name in it counts."""
+    names = [f"Ann{chr(97 + number // 26)}{chr(97 + number % 26)} Okonkwo" for number in range(600)]
+    assert _names("git log --format=%an", "\n".join(names)) == [(name, "name") for name in names]
+
+
+@pytest.mark.parametrize("offset", ["+0000", "+0545", "-0330", "-1000", "+1000", "+1345"])
+def test_authors_of_lines_in_every_time_zone(offset: str) -> None:
+    """`git blame` shows the author of each line, and when it was written."""
+    line = f"1a2b3c4d ({NAME} 2025-11-18 09:15:00 {offset}  12) value = 1\n"
+    assert [(span.kind, line[span.start : span.end]) for span in find_spans(line)] == [("name", NAME)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from urllib.parse import quote
 
 import pytest
 from tests.profiles import scale_examples
@@ -32,6 +34,19 @@ def test_many_secrets_are_found_as_the_longest_of_them() -> None:
             expected += [match.span()] if is_counted else []
             at = match.end() if is_counted else match.start() + 1
         assert [(start, end) for start, end, _secret in known.secrets_in(text)] == expected, seed
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_a_secret_with_half_of_a_surrogate_pair(others: int) -> None:
+    """JSON may contain half of a pair, also in a secret, which is replaced like any other."""
+    secret = f"{VALUE}\ud83dx"
+    redactor = Redactor()
+    for number in range(others):
+        redactor.learn(f"API_PASSWORD={VALUE[::-1]}{number}")
+    redactor.learn(f"DB_PASSWORD={secret}")
+    assert redactor.redact(f"it is {secret}.") == f"it is <secret-{others + 1}>."
+    assert VALUE not in redactor.redact(json.dumps({"value": secret}))
+    assert VALUE not in redactor.redact(f"/?p={quote(secret, errors='surrogatepass')}&x")
 
 
 @pytest.mark.parametrize("before", [0, 1, 500, 511, 512, 513, 1023, 1024, 5000])

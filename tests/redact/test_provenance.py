@@ -266,6 +266,13 @@ def test_shell_commands_of_the_user() -> None:
     assert VALUE not in str([redactor.redact(record) for record in records])
 
 
+@pytest.mark.parametrize("prompt", ["", "    ", "> ", "  > "])
+def test_a_command_that_continues_on_other_lines(prompt: str) -> None:
+    """The lines that a shell continues a command on may have a prompt of their own."""
+    text = f"me@box:~$ pass \\\n{prompt}show \\\n{prompt}web/db\n{VALUE}\nme@box:~$ ls\n"
+    assert [text[span.start : span.end] for span in find_in_shell_sessions(text)] == [VALUE]
+
+
 def test_time_is_linear() -> None:
     """Hostile commands, outputs and texts take time in proportion to their length."""
     parts = (
@@ -281,6 +288,7 @@ def test_time_is_linear() -> None:
         "((",
         "\\\n",
         "$ pass show x\n",
+        "$ pass show x \\\n",
     )
     for part in share(parts, 4):
         seconds = []

@@ -20,6 +20,7 @@ from tests.redact.credentials import password, private_key, seeded, token_value
 from tests.subtests import for_each
 
 from threadline.redact import Redactor, SessionRedactor
+from threadline.redact.rejoining import find_carriage_returns
 from threadline.redact.rules.formats import FORMATS
 from threadline.redact.views import text_views
 
@@ -460,6 +461,17 @@ def test_redacts_values_after_carriage_returns() -> None:
     """A value is redacted if a padded label and a carriage return precede it."""
     secret = password(seeded(9))
     assert secret not in Redactor().redact(f"working\rRoot password:{' ' * 20}\r{secret}\r\nready")
+
+
+@given(st.text("ab \r", max_size=30))
+def test_what_a_terminal_shows_of_overwritten_texts(line: str) -> None:
+    """Each text is written over those before it. The line is shown if the last text does not hide them."""
+    shown = last = ""
+    for last in line.rstrip("\r").split("\r"):
+        before, shown = shown, last + shown[len(last) :]
+        is_mixture = len(last) < len(before.rstrip())
+    views = list(find_carriage_returns(line))
+    assert [part.text for part in views[-1]] == ([shown] if is_mixture else []) if views else "\r" not in line
 
 
 JOINED_IN_CODE = {

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from threadline.redact import find_spans, find_spans_in_bytes
+from threadline.redact.rejoining import find_carriage_returns
 
 SIZE = 100_000
 TIMES = 1500
@@ -99,6 +100,17 @@ def test_hostile_encodings_are_scanned_in_bounded_time(unit: str) -> None:
     text = unit * (SMALL // len(unit) + 1)
     assert _measure_text(text) < TIMES * plain
     assert _measure_text(text) < 4 * _measure_text(text[: len(text) // 2]) + 20 * plain
+
+
+def test_a_line_that_is_overwritten_often() -> None:
+    """A long line, overwritten by many short texts as by a progress bar, takes time in proportion to its length."""
+
+    def seconds(size: int) -> float:
+        started = time.process_time()
+        assert list(find_carriage_returns("a" * size + "\rb" * size))
+        return time.process_time() - started
+
+    assert min(seconds(200_000) for _ in range(2)) < 6 * seconds(50_000) + 20 * _plain_text_seconds()
 
 
 @cache

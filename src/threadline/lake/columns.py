@@ -19,6 +19,8 @@ from threadline.model.tables import import_library
 from threadline.model.text import replace_surrogates
 from threadline.model.times import parse_timestamp
 
+_LEAST, _GREATEST = -1 << 63, (1 << 63) - 1
+"""The integers that fit. A file may have an mtime after 2262."""
 _USUAL_TIME_LENGTH = len("2026-11-18T12:00:00.000Z")
 
 
@@ -161,7 +163,7 @@ _CONVERTERS: Mapping[str, Any] = {
     "string": _to_text,
     "timestamp": _to_time,
     "amount": lambda value: None if value is None else Decimal(value),
-    "int64": lambda value: value if isinstance(value, int) else None,
+    "int64": lambda value: max(_LEAST, min(value, _GREATEST)) if isinstance(value, int) else None,
     "float64": lambda value: value,
     "binary": lambda value: value,
     "date32": lambda value: value,

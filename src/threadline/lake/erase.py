@@ -45,6 +45,7 @@ from threadline.lake.tables import SILVER
 from threadline.lake.updates import replace_sources
 from threadline.model.tables import import_library
 from threadline.model.text import count, join_some
+from threadline.model.times import moment_from_mtime
 from threadline.storage import Bucket, StoredObject
 
 _MAX_ATTEMPTS = 5
@@ -102,7 +103,8 @@ def _last_entries(bucket: Bucket) -> dict[str, datetime]:
 
 
 def _modified(source: Source) -> datetime:
-    return datetime.fromtimestamp(max(file.mtime_ns for file in source.files) / 10**9, UTC)
+    """When its files were last written; the end of all times if that is impossible, so that nothing is lost by it."""
+    return moment_from_mtime(max(file.mtime_ns for file in source.files)) or datetime.max.replace(tzinfo=UTC)
 
 
 def all_sources(bucket: Bucket) -> list[Source]:

@@ -175,7 +175,7 @@ class _Push:
         self._redaction = _redaction_settings(self._info.policy)
         self._batches: list[Batch] = []
         self._damaged: set[str] = set()
-        """Objects that were deleted because they, or others of their session, are damaged."""
+        """Objects that are damaged, or others of whose session are. What is pushed again replaces them."""
         self._pending: list[FileVersion] = []
         self._pending_objects: dict[str, bytes] = {}
         self._pending_bytes = 0
@@ -184,7 +184,7 @@ class _Push:
         self._read_batches()
         self._check_policy()
         if options.repair:
-            self._delete_damaged()
+            self._find_damaged()
 
     def run(self, sessions: Iterable[_LocalSession], progress: Callable[[int], None]) -> None:
         """Push the sessions."""
@@ -216,15 +216,17 @@ class _Push:
             if not any(segment.object in self._damaged for segment in file.segments)
         }
 
-    def _delete_damaged(self) -> None:
-        """Delete the objects of sessions that cannot be read, so that they are pushed again."""
+    def _find_damaged(self) -> None:
+        """Find the sessions that cannot be read, so that they are pushed again.
+
+        Nothing is deleted yet: this machine may no longer have a session, or the storage may have refused.
+        """
         for source in group_sources(self._batches).values():
             try:
                 for _file in SegmentReader(self._bucket).read(source):
                     pass
             except Unreadable:
                 self._damaged |= {segment.object for file in source.files for segment in file.segments}
-        self._bucket.delete(sorted(self._damaged))
         self._read_batches()
 
     def _check_policy(self) -> None:
@@ -373,11 +375,15 @@ class _Push:
     def _upload_objects(self) -> None:
         def upload(path: str) -> int:
             packed = compress(self._pending_objects[path])
-            self._bucket.create(path, packed)
+            if path in self._damaged:
+                self._bucket.put(path, packed)
+            else:
+                self._bucket.create(path, packed)
             return len(packed)
 
         self.result.stored_bytes += sum(self._bucket.map(upload, self._pending_objects))
         self._uploaded |= self._pending_objects.keys()
+        self._damaged -= self._pending_objects.keys()
         self._pending_objects = {}
 
     def _withdraw_forgotten(self, batch: Batch) -> Batch:
@@ -415,7 +421,8 @@ class _Push:
         A redacted file is replaced when a secret becomes known later, and its old bytes must not stay.
         """
         referenced = {segment.object for batch in self._batches for file in batch.files for segment in file.segments}
-        needed = {segment.object for file in self._latest.values() for segment in file.segments}
+        latest = (file for _, file in latest_versions(self._batches).values())
+        needed = {segment.object for file in latest for segment in file.segments}
         self._bucket.delete(sorted(referenced - needed))
 
 

@@ -228,11 +228,12 @@ def encoded_forms(secret: str) -> set[str]:
 
     Other encodings are decoded by `text_views`.
     """
-    forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    raw = secret.encode(errors="surrogatepass")
+    in_url = quote(raw, safe="")
+    forms = {secret, in_url, in_url.lower(), quote(raw), quote_plus(raw)}
     escaped = json.dumps(secret)[1:-1]
     forms |= {escaped, json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(escaped)[1:-1]}
-    forms |= {quote(secret, safe="").lower(), secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")}
-    raw = secret.encode(errors="surrogatepass")
+    forms.add(secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
     if len(raw) >= _MIN_ENCODED:
         digits = {raw.hex(), *(raw.hex(separator) for separator in (" ", ":", "-"))}
         forms |= digits | {form.upper() for form in digits}

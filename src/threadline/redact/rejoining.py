@@ -154,11 +154,20 @@ def _without_padding(text: str, at: int) -> Part:
 
 def _shown_line(line: str) -> str:
     """What a terminal shows of a line, if that is a mixture of its texts."""
-    shown = ""
-    for text in line.rstrip("\r").split("\r"):
-        is_mixture = len(text) < len(shown.rstrip())
-        shown = text + shown[len(text) :]
-    return shown if is_mixture else ""
+    *earlier, last = line.rstrip("\r").split("\r")
+    before = _overwritten(earlier)
+    return last + before[len(last) :] if len(last) < len(before.rstrip()) else ""
+
+
+def _overwritten(texts: list[str]) -> str:
+    """What is left of texts that are written over each other: a character of the last one that is long enough."""
+    parts: list[str] = []
+    length = 0
+    for text in reversed(texts):
+        if len(text) > length:
+            parts.append(text[length:])
+            length = len(text)
+    return "".join(parts)
 
 
 # Word diffs.

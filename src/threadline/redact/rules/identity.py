@@ -14,7 +14,6 @@ from threadline.redact.rules.personal import GENERIC_USER_NAMES
 from threadline.shell_syntax import SimpleCommand, parse_command, unwrap
 
 _MAX_COMMANDS = 16
-_MAX_LINES = 400
 _MAX_NESTING = 4
 # What the whole of a simple command must be, and the kind of the name that it prints.
 _PRINTERS = (
@@ -86,7 +85,7 @@ def find_printed_names(command: str, output: str) -> list[Span]:
         return []
     lines: list[tuple[int, str]] = []
     at = 0
-    for raw in output.split("\n", _MAX_LINES)[:_MAX_LINES]:
+    for raw in output.split("\n"):
         text = raw.strip()
         if text:
             lines.append((at + raw.index(text), text))

@@ -319,7 +319,7 @@ def _find_homes(view: bytes, gates: Collection[int], *, strict: bool) -> Iterato
 _LOGIN = rb"([A-Za-z_][A-Za-z0-9_.-]{1,31})"
 _END = rb"(?![A-Za-z0-9_(<{$-])"
 _VALUE = rb"=[\"']?" + _LOGIN + _END
-_BLAME_DATE = rb" {1,40}[12][0-9]{3}-[0-9]{2}-[0-9]{2} [0-9:]{8} [+-]0[0-9]{3} {1,8}[0-9]{1,7}\)"
+_BLAME_DATE = rb" {1,40}[12][0-9]{3}-[0-9]{2}-[0-9]{2} [0-9:]{8} [+-][01][0-9]{3} {1,8}[0-9]{1,7}\)"
 # A literal, how far before it a match may start, and patterns with the name in their group. A search for a literal is
 # many times faster than one for a pattern, and each is searched for once.
 _LOGIN_RULES = (
@@ -354,8 +354,10 @@ _LOGIN_RULES = (
     (b"user.name ", 0, "name", compile_lazily(rb"user\.name \\{0,2}[\"']" + _FULL_NAME + rb"\\{0,2}[\"']")),
     # The full name in a line of /etc/passwd, and the author of a line in `git blame`.
     (b":x:1", 0, "name", compile_lazily(rb":x:1[0-9]{3,8}:[0-9]{1,10}:" + _FULL_NAME + rb",{0,4}:/")),
-    (b" +0", 110, "name", compile_lazily(rb"\(" + _FULL_NAME + _BLAME_DATE)),
-    (b" -0", 110, "name", compile_lazily(rb"\(" + _FULL_NAME + _BLAME_DATE)),
+    *(
+        (offset, 110, "name", compile_lazily(rb"\(" + _FULL_NAME + _BLAME_DATE))
+        for offset in (b" +0", b" -0", b" +1", b" -1")
+    ),
 )
 _LOGIN_GATES = tuple(gate(re.escape(literal)) for literal, *_rest in _LOGIN_RULES)
 _LOGIN_REACH = 160

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from msgspec import Struct
 
@@ -940,8 +940,16 @@ _MAX_SESSION = 16_384
 _MAX_PROMPT = 200
 
 
-def _find_prompts(text: str) -> Iterator[re.Match[str]]:
-    """The lines that are a prompt with a command, each searched by the sign of its prompt."""
+class _TypedCommand(Struct):
+    """A command after a prompt, with the lines that continue it, and its position with the prompt."""
+
+    start: int
+    end: int
+    text: str
+
+
+def _find_commands(text: str) -> Iterator[_TypedCommand]:
+    """The commands after a prompt, each searched by the sign of its prompt."""
     done = 0
     for sign in _PROMPT_SIGN.finditer(text):
         start = text.rfind("\n", max(0, sign.start() - _MAX_PROMPT), sign.start()) + 1
@@ -949,32 +957,37 @@ def _find_prompts(text: str) -> Iterator[re.Match[str]]:
             continue
         match = _PROMPT.match(text, start)
         if match is not None:
-            done = match.end()
-            yield match
+            command, done = _continue_command(text, match)
+            yield _TypedCommand(match.start(), done, command)
+
+
+_CONTINUED_LINE = compile_lazily(r"\n(?:[ \t]{0,8}>[ \t]{1,8})?([^\n]*)")
+
+
+def _continue_command(text: str, prompt: re.Match[str]) -> tuple[str, int]:
+    """A command with the lines that continue it, without their prompts; and where it ends."""
+    lines = [prompt[1]]
+    end = prompt.end()
+    while lines[-1].endswith("\\") and (line := _CONTINUED_LINE.match(text, end)):
+        lines.append(line[1])
+        end = line.end()
+    return "\n".join(lines), end
 
 
 def find_in_shell_sessions(text: str) -> list[Span]:
     """The secrets that commands print in shell sessions inside a text."""
     spans: list[Span] = []
-    prompts = list(_find_prompts(text))
-    for at, match in enumerate(prompts):
-        command = match[1]
-        end_of_command = match.end()
-        while command.endswith("\\") and end_of_command < len(text):
-            newline = text.find("\n", end_of_command + 1)
-            newline = len(text) if newline < 0 else newline
-            command += text[end_of_command:newline]
-            end_of_command = newline
-        if not analyze_command(command):
+    commands = list(_find_commands(text))
+    for command, following in zip_longest(commands, commands[1:]):
+        if not analyze_command(command.text):
             continue
-        start = end_of_command + 1
-        stop = prompts[at + 1].start() if at + 1 < len(prompts) else len(text)
-        stop = min(stop, start + _MAX_SESSION)
+        start = command.end + 1
+        stop = min(following.start if following is not None else len(text), start + _MAX_SESSION)
         end = _SESSION_END.search(text, start, stop)
         output = text[start : end.start() if end else stop]
         spans += [
             span._replace(start=span.start + start, end=span.end + start)
-            for span in find_printed_secrets(command, output)
+            for span in find_printed_secrets(command.text, output)
         ]
     return spans
 
