@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.transcripts import Pen, call, prompt, reply, transcript, write
+from tests.transcripts import START, Pen, call, prompt, reply, transcript, write
 
 from threadline.errors import IndexBusy
 from threadline.find import homes
@@ -133,3 +134,27 @@ def test_a_file_whose_edit_a_person_changed_is_a_changed_file(tmp_path: Path) ->
     refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"), jobs=1)
     with Index.open(tmp_path / "index.sqlite") as index:
         assert index.session_details([SESSION])[SESSION].files == 1
+
+
+def test_what_an_agent_beside_its_session_did_counts_for_the_session(tmp_path: Path) -> None:
+    """Versions 2.0.28 to 2.1.1 store agents beside the sessions: their calls, failures and files are the session's."""
+    project = tmp_path / "home" / "projects" / "-work-app"
+    agent = Pen(SESSION, START + timedelta(hours=1), isSidechain=True, agentId="ab12cd34", version="2.0.50")
+    for _ in range(20):  # its ids follow those of the main transcript
+        agent.number()
+    written = {"type": "create", "filePath": "/work/app/a.py", "content": "x\n"}
+    write(project / f"{SESSION}.jsonl", *transcript(prompt("go"), call("Bash", "ls", result="no", error=True)))
+    write(
+        project / "agent-ab12cd34.jsonl",
+        *transcript(
+            prompt("task"),
+            call("Bash", "make", result="no", error=True),
+            call("Write", {"file_path": "/work/app/a.py", "content": "x\n"}, result="ok", details=written),
+            pen=agent,
+        ),
+    )
+    refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"), jobs=1)
+    with Index.open(tmp_path / "index.sqlite") as index:
+        assert index.call_counts() == index.call_counts([SESSION]) == {SESSION: 3}
+        details = index.session_details([SESSION])[SESSION]
+        assert (details.failed_calls, details.files) == (2, 1)

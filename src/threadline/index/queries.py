@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from threadline.index.store import (
     FIELDS,
+    SESSION_TRANSCRIPTS_SQL,
     TYPED_SQL,
     UUID_PATTERN_SQL,
     WORKING_AGENT_SQL,
@@ -98,14 +99,15 @@ _COUNT_EVERYTHING = (
     "SELECT COUNT(DISTINCT call) FROM call_rows",
     _COUNT_ALL_AGENTS,
 )
-_COUNT_CALLS_OF_SESSIONS = """SELECT t.session, COUNT(*) FROM transcripts t
+_COUNT_CALLS_OF_SESSIONS = f"""SELECT t.session, COUNT(*) FROM {SESSION_TRANSCRIPTS_SQL} t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
-    CROSS JOIN call_rows c ON c.entry_id = e.entry_id
-    WHERE t.session IN (SELECT value FROM json_each(?)) GROUP BY 1"""
-_COUNT_CALLS_BY_SESSION = """SELECT t.session, COUNT(*) FROM call_rows c
-    CROSS JOIN entries e ON e.entry_id = c.entry_id
-    CROSS JOIN transcripts t ON t.transcript_id = e.transcript_id
-    WHERE t.session IS NOT NULL GROUP BY 1"""
+    CROSS JOIN call_rows c ON c.entry_id = e.entry_id GROUP BY 1"""
+_COUNT_CALLS_BY_SESSION = """SELECT COALESCE(t.session, a.session), SUM(calls) FROM
+    (SELECT e.transcript_id, COUNT(*) AS calls FROM call_rows c CROSS JOIN entries e ON e.entry_id = c.entry_id
+        GROUP BY 1) n
+    CROSS JOIN transcripts t ON t.transcript_id = n.transcript_id
+    LEFT JOIN agent_rows a ON a.transcript_id = t.transcript_id AND a.agent = t.agent
+    WHERE COALESCE(t.session, a.session) IS NOT NULL GROUP BY 1"""
 
 _COUNT_TOOLS = """SELECT k.tool, COUNT(DISTINCT c.call) FROM call_rows c JOIN tools k USING(tool_id)
     GROUP BY c.tool_id ORDER BY 2 DESC, 1"""

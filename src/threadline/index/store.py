@@ -447,6 +447,12 @@ SIDE_SQL = """CASE WHEN a.side IS NULL AND a.is_single_reply AND NOT EXISTS(
             SELECT 1 FROM start_rows b WHERE b.agent = a.agent) THEN 'warm-up' ELSE a.side END"""
 WORKING_AGENT_SQL = f"{IS_AGENT_SQL} AND {SIDE_SQL} IS NULL"
 # ruff: noqa: S608 - statements are made of our own words
+# The transcripts of sessions, by a JSON list of their ids, with those of agents that older versions stored beside the
+# sessions: only the entries of these name the session.
+SESSION_TRANSCRIPTS_SQL = """(SELECT transcript_id, session FROM transcripts
+            WHERE session IN (SELECT value FROM json_each(?1))
+        UNION ALL SELECT t.transcript_id, a.session FROM agent_rows a JOIN transcripts t USING(transcript_id)
+            WHERE a.session IN (SELECT value FROM json_each(?1)) AND t.session IS NULL AND a.agent = t.agent)"""
 STEP_ORDER_SQL = """CASE s.step WHEN 'meta' THEN 0 WHEN 'result' THEN 1 WHEN 'progress' THEN 2
             WHEN 'result-text' THEN 3 ELSE 4 END"""
 # The type that the call which started an agent requests.

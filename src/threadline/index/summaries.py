@@ -26,7 +26,7 @@ from threadline.errors import Error
 from threadline.files import escape_path, read_at
 from threadline.find import transcript_stem
 from threadline.home_files import opened_in_home
-from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
+from threadline.index.store import SESSION_TRANSCRIPTS_SQL, SIDE_SQL, WORKING_AGENT_SQL, decode_path
 from threadline.model.homes import Homes, SideAgentKind, Transcript
 from threadline.model.places import is_uuid
 from threadline.model.times import moment_from_mtime, parse_timestamp, sortable_time
@@ -359,14 +359,14 @@ _SELECT_BRANCHES = """SELECT t.session, o.git_branch, MAX(t.transcript_id * 1000
     CROSS JOIN sightings s ON s.transcript_id = t.transcript_id
     CROSS JOIN origins o ON o.origin_id = s.origin_id
     WHERE t.session IN (SELECT value FROM json_each(?)) AND t.kind = 'main' AND o.git_branch <> '' GROUP BY 1"""
-_COUNT_FILES = """SELECT t.session, COUNT(DISTINCT f.path_id) FROM transcripts t
+_COUNT_FILES = f"""SELECT t.session, COUNT(DISTINCT f.path_id) FROM {SESSION_TRANSCRIPTS_SQL} t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
     CROSS JOIN file_rows f ON f.entry_id = e.entry_id
-    WHERE t.session IN (SELECT value FROM json_each(?)) AND f.how IN ('edit', 'write', 'user-modified') GROUP BY 1"""
-_COUNT_FAILED = """SELECT t.session, COUNT(*) FROM transcripts t
+    WHERE f.how IN ('edit', 'write', 'user-modified') GROUP BY 1"""
+_COUNT_FAILED = f"""SELECT t.session, COUNT(*) FROM {SESSION_TRANSCRIPTS_SQL} t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
     CROSS JOIN call_rows c ON c.entry_id = e.entry_id
-    WHERE t.session IN (SELECT value FROM json_each(?)) AND c.outcome = 'error' GROUP BY 1"""
+    WHERE c.outcome = 'error' GROUP BY 1"""
 _COUNT_COMPACTIONS = """SELECT t.session, COUNT(*) FROM transcripts t
     CROSS JOIN compaction_rows c ON c.transcript_id = t.transcript_id
     WHERE t.session IN (SELECT value FROM json_each(?)) AND t.kind = 'main' GROUP BY 1"""
