@@ -53,6 +53,22 @@ def test_find_highlights_matches(visit: Visitor) -> None:
     assert page.evaluate("CSS.highlights.size") == 0
 
 
+def test_closing_the_box_ends_a_search_that_has_not_begun(visit: Visitor) -> None:
+    """What was typed just before Escape is not searched afterwards: the URL and the text stay without a match."""
+    page = visit(GROWING)
+    page.keyboard.press("/")
+    # In one step, because a key of its own may come later than the search begins.
+    page.evaluate("""() => {
+      const input = document.querySelector('form.find input');
+      input.value = 'answer';
+      input.dispatchEvent(new Event('input', {bubbles: true}));
+      document.querySelector('form.find button[aria-label=Close]').click();
+    }""")
+    page.wait_for_timeout(1_000)
+    assert "find=" not in page.url
+    assert page.evaluate("CSS.highlights.size") == 0
+
+
 def test_find_reaches_sections_that_are_not_rendered(visit: Visitor) -> None:
     """Matches throughout a long session can be visited."""
     page = visit(LONGEST)

@@ -213,6 +213,7 @@ def test_the_header_and_the_map_are_updated(visit: Visitor, append_reply: Writer
     expect(tokens).not_to_have_attribute("title", before or "", timeout=15_000)
     expect(page.locator(".usage-strip svg")).to_have_attribute("data-items", str(int(items or 0) + 1))
     assert page.locator(".usage-strip rect.here").get_attribute("height") != "0"
+    expect(page.locator("header.head").get_by_role("button", name="Resume")).to_be_visible()
     assert page.locator(".side .turns li").count() == turns
     assert page.locator(".side a[data-turn][aria-current]").count() == 1
 

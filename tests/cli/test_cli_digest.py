@@ -103,6 +103,8 @@ def test_nothing_is_written_into_a_home(cli: CliRunner, home: Path) -> None:
         ("--out", "x.doc"),
         ("--json", "--out", "x.json"),
         ("--week", "never"),
+        ("--since", "2026-01-01", "--redact", "--csv"),  # rows are never redacted
+        ("--since", "2026-01-01", "--redact", "--jsonl"),
     ],
 )
 def test_mistakes(cli: CliRunner, home: Path, arguments: tuple[str, ...]) -> None:

@@ -109,6 +109,8 @@ def test_log_without_a_result_says_why(
     result = cli("files", *arguments, "--home", home)
     assert (result.code, result.out) == (code, "")
     assert message in result.err
+    if code == 1:
+        assert cli("files", *arguments, "--home", home, "--json").json == []
 
 
 def test_library_and_command_have_the_same_log(cli: CliRunner, home: Path) -> None:

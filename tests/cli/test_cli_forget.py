@@ -120,6 +120,7 @@ def test_merged_forgetting_waits_for_acceptance(cli: CliRunner, tmp_path: Path) 
     assert cli("keep", "accept-forgotten", "zzz", "--yes").code == 1
     assert cli("keep", "accept-forgotten", GONE[:8], "--yes").code == 0
     assert cli("keep", "accept-forgotten", "--yes").code == 1
+    assert cli("keep", "accept-forgotten", "--list", "--json").json == []
     assert "Not stored: 1 file (1 forgotten). `threadline keep status` lists them." in cli("keep").out
     assert [file["session"] for file in cli("keep", "--json").json["left_out"]] == [GONE]
     status = cli("keep", "status")

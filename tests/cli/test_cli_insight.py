@@ -10,6 +10,8 @@ from tests.insight import test_outcomes, test_tool_stats
 from tests.thread.context_rows import cached_reply
 from tests.transcripts import SESSION, prompt, reply, transcript, write
 
+from threadline.model.places import Place
+
 
 def test_outcomes_are_summed_and_listed(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row for each session, or with a session every outcome and a sentence."""
@@ -33,6 +35,19 @@ def test_outcomes_exit_with_1_for_nothing_and_2_for_an_error(cli: CliRunner, tmp
     assert "elsewhere" in cli("outcomes", "--project", "elsewhere", "--list", "--home", home).err
     assert cli("outcomes", "--by", "day", "--list", "--home", home).code == 2
     assert cli("outcomes", "--repo", tmp_path / "nowhere", "--home", home).code == 2
+
+
+@pytest.mark.parametrize("command", ["why", "waste", "outcomes"])
+def test_place_in_an_agent_names_its_transcript(cli: CliRunner, demo_home: Path, command: str) -> None:
+    """A place in the table of all sessions leads to a line of the agent, not to that line of its session."""
+    options = {"why": ["--since", "2020"], "waste": ["--since", "2020", "--min", "0"], "outcomes": ["--list"]}[command]
+    rows = cli(command, *options, "--home", demo_home, "--limit", "0", "--json").json
+    rows = rows["rows"] if command == "why" else rows
+    places = {row["places"][0] if command == "waste" else row["place"] for row in rows if row["agent"]} - {None}
+    assert places
+    cells = cli(command, *options, "--home", demo_home, "--limit", "0").out.split()
+    for place in map(Place.parse, sorted(places)):
+        assert f"{Path(place.transcript).stem.removeprefix('agent-')[:8]}:{place.line}" in cells
 
 
 @pytest.mark.parametrize("command", ["outcomes", "tools"])

@@ -145,6 +145,14 @@ def test_one_kind_has_only_the_definitions_it_uses(cli: CliRunner, name: str) ->
     assert cli("schema", "--kind", name, "--format", "typescript").out.startswith("// Claude Code's files.")
 
 
+@pytest.mark.parametrize("option", ["--kind", "--out"])
+def test_list_refuses_what_it_would_ignore(cli: CliRunner, tmp_path: Path, option: str) -> None:
+    """The list has all kinds, and goes to standard output."""
+    refused = cli("schema", "--list", option, tmp_path / "user")
+    assert (refused.code, refused.out) == (2, "")
+    assert option in refused.err
+
+
 def test_unknown_kind_suggests_one(cli: CliRunner) -> None:
     """A typo is answered with the kind that was meant."""
     result = cli("schema", "--kind", "result/Bsh")

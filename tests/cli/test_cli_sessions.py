@@ -648,6 +648,14 @@ def test_rows_of_a_turn_on_a_branch_are_printed(cli: CliRunner) -> None:
     assert {row["turn"] for row in rows} == {2}
 
 
+def test_json_of_a_branch_has_its_turns(cli: CliRunner) -> None:
+    """`--branch` selects the same turns for `--json` as for `--jsonl`; without it, `--json` has all."""
+    turns = {output: cli("show", REWOUND, "--branch", "1", output) for output in ("--json", "--jsonl")}
+    numbers = [turn["number"] for turn in turns["--json"].json["turns"]]
+    assert set(numbers) == {row["turn"] for row in turns["--jsonl"].jsonl}
+    assert len(cli("show", REWOUND, "--json").json["turns"]) > len(numbers)
+
+
 def test_turn_of_the_conversation_names_no_branch(cli: CliRunner) -> None:
     """A turn that was kept is shown as before."""
     assert "branch" not in cli("show", REWOUND, "--turn", "1").out.splitlines()[2]

@@ -655,6 +655,26 @@ def test_deleted_days_are_reported_but_not_in_totals(cli: CliRunner, tmp_path: P
     assert cli(*arguments, "--since", "2026-01-16", "--mode", "both", "--json").json["reported"]["swept"] == []
 
 
+@pytest.mark.parametrize("output", ["--jsonl", "--csv"])
+def test_rows_cannot_compare_both_modes(cli: CliRunner, tmp_path: Path, output: str) -> None:
+    """The rows of `--mode both` would be those of `--mode computed`."""
+    refused = cli("usage", "--home", home_with_reported_costs(tmp_path), "--mode", "both", output)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--mode reported" in refused.err
+
+
+@pytest.mark.parametrize("output", ["json", "jsonl", "csv"])
+def test_limit_counts_for_reported_costs(cli: CliRunner, demo_home: Path, output: str) -> None:
+    """A table, JSON and rows have at most as many sessions; the total has all."""
+    arguments = ("usage", "--home", demo_home, "--mode", "reported")
+    everything = cli(*arguments, "--json").json
+    assert len(everything["rows"]) > 2
+    answer = getattr(cli(*arguments, "--limit", "2", f"--{output}"), output)
+    assert len(answer["rows"] if output == "json" else answer) == 2
+    if output == "json":
+        assert answer["total"] == everything["total"]
+
+
 def test_mode_reported(cli: CliRunner, tmp_path: Path) -> None:
     """`--mode reported` lists the sessions that report an amount, by session, with the usual filters."""
     arguments = ("usage", "--home", home_with_reported_costs(tmp_path), "--mode", "reported")

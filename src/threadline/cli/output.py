@@ -203,6 +203,11 @@ def format_place(session: Session, place: Place | None) -> str:
         return ""
     if session.path is None or place.transcript == str(session.path):
         return str(place.line)
+    return format_transcript_place(place)
+
+
+def format_transcript_place(place: Place) -> str:
+    """A place as commands accept it: the start of the id of its session or agent, and the line."""
     stem = place.transcript.rsplit("/", 1)[-1].removesuffix(".jsonl").removeprefix("agent-")
     return f"{short_id(stem)}:{place.line}"
 

@@ -56,6 +56,8 @@ def schema(schema_format: str, *, kind: str | None, path: Path | None, is_list: 
     Unknown fields are allowed. --json, --jsonl and --csv apply to --list.
     """
     if is_list:
+        if kind is not None or path is not None:
+            raise click.UsageError("--list cannot be combined with --kind or --out.")
         return _print_kinds(output)
     if output != "table":
         raise click.UsageError(f"--{output} needs --list.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -25,6 +25,7 @@ from threadline.errors import NotFound
 from threadline.load import Session
 from threadline.model.calls import Call
 from threadline.model.ledger import sum_fields
+from threadline.model.session import Turn
 from threadline.model.text import no_such_number, short_id
 from threadline.render import (
     Detail,
@@ -136,7 +137,7 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
     calls: dict[int | None, list[Call]] = {}
     for call in session.main.calls:
         calls.setdefault(call.turn, []).append(call)
-    turns = [turn for turn in session.turns if options.turn in (None, turn.number)]
+    turns = [turn for turn in _turns_of_branch(session, options.branch) if options.turn in (None, turn.number)]
     costs = session.costs
     project = next(iter(session.cwds), None)
     environment = session.environment
@@ -160,6 +161,14 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
             turn_row(turn, calls.get(turn.number, ()), session.id, project, costs.turn(turn.number)) for turn in turns
         ],
     }
+
+
+def _turns_of_branch(session: Session, branch: int | None) -> Sequence[Turn]:
+    """The turns on a branch and the path to it; without a branch, all turns."""
+    if branch is None:
+        return session.turns
+    entries = set(map(id, leading_entries(session.main, branch=branch)))
+    return [turn for turn in session.turns if any(id(entry) in entries for entry in turn.entries)]
 
 
 def _entry_rows(session: Session, options: TextOptions) -> Iterator[dict[str, Any]]:

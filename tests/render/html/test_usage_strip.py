@@ -49,6 +49,14 @@ def test_each_band_has_a_title_and_a_link() -> None:
     assert f'width="{STRIP_WIDTH * 0.75}"' in html
 
 
+def test_amounts_are_written_as_everywhere() -> None:
+    """A small amount is not rounded to zero, and a large one has separators."""
+    bands = [UsageBand(0, 1, "/x", 5, Decimal("0.00042")), UsageBand(1, 2, "/x", 5, Decimal("1234.5"))]
+    html = draw_usage_strip(bands, StripMarks(), limit=None)
+    assert "window, $0.00042<" in html
+    assert "window, $1,234.50<" in html
+
+
 def test_an_empty_conversation_has_no_strip() -> None:
     """A conversation without items has no strip."""
     assert draw_usage_strip([], StripMarks(), limit=None) == ""

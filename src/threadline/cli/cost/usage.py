@@ -200,6 +200,10 @@ def _check_combination(keys: Sequence[str], shape: str | None, mode: str, output
             )
     if mode == "reported" and (shape is not None or keys != ["session"]):
         raise click.UsageError("--mode reported requires --by session: Claude Code reports costs per session.")
+    if mode == "both" and output in {"jsonl", "csv"}:
+        raise click.UsageError(
+            f"--mode both cannot be combined with --{output}. Use --json; or --mode reported, whose rows have both."
+        )
 
 
 def parse_keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = False) -> list[str]:
@@ -470,13 +474,13 @@ def _print_reported(options: UsageOptions, archive: Archive, ledger: Ledger, sel
         out.print_json(
             {
                 "total": usage_reported.reported_total(reported),
-                "rows": list(usage_reported.reported_rows(reported)),
+                "rows": list(usage_reported.reported_rows(reported, options.limit)),
                 "prices": price_digests(ledger),
                 "reported": reconciliation_record(reported),
             }
         )
     elif options.output != "table":
-        out.print_rows(usage_reported.reported_rows(reported), options.output)
+        out.print_rows(usage_reported.reported_rows(reported, options.limit), options.output)
     elif has_rows:
         colour = out.use_colour(enabled=options.colour)
         titles = _session_titles(archive, {session.session for session in reported.sessions[: options.limit]})

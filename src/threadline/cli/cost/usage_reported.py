@@ -75,9 +75,9 @@ def reported_notes(reported: ReportedUsage, width: int) -> Iterator[Spans]:
         yield from wrap((Span(line, Role.FAINT),), width, first=(Span(GAP),), rest=(Span(GAP * 2),))
 
 
-def reported_rows(reported: ReportedUsage) -> Iterator[dict[str, Any]]:
-    """One row per session with a reported cost, for programs."""
-    for session in reported.sessions:
+def reported_rows(reported: ReportedUsage, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """One row per session with a reported cost, at most `limit` of them, for programs."""
+    for session in reported.sessions[:limit]:
         yield reported_session_record(session)
 
 

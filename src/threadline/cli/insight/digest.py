@@ -138,7 +138,7 @@ def digest(
     units = {name: value for name, value in (("day", day), ("week", week), ("month", month)) if value is not None}
     if len(units) + (since is not None) > 1 or (until is not None and since is None):
         raise click.UsageError("Use one of --day, --week, --month, or --since with or without --until.")
-    form = _choose_format(format_name, target, output)
+    form = _choose_format(format_name, target, output, is_redacted=bool(redact))
     rates = read_rates(price_files)
     with open_archive(homes, jobs, require_home=True) as archive:
         archive.zone = zone
@@ -185,13 +185,15 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _choose_format(name: str | None, target: Path | None, output: str) -> DigestFormat:
+def _choose_format(name: str | None, target: Path | None, output: str, *, is_redacted: bool) -> DigestFormat:
     """The format: as given, by the suffix of the file, or by whether standard output is a terminal."""
     if output != "table":
         if target is not None:
             raise click.UsageError(f"--{output} prints to standard output. Use --format json and --out for a file.")
         if name is not None:
             raise click.UsageError(f"--{output} is a format of its own; omit --format.")
+        if is_redacted and output != "json":
+            raise click.UsageError(f"--redact cannot be combined with --{output}. Use --json.")
         return "json"
     if name is not None:
         return _FORMATS[name]

@@ -224,7 +224,7 @@ def _list_table(rows: Sequence[SessionOutcome], zone: tzinfo, *, has_session: bo
         [
             format_time(row.timestamp, zone),
             *([short_id(row.session)] if has_session else []),
-            str(row.place.line),
+            out.format_transcript_place(row.place) if row.agent else str(row.place.line),
             str(row.kind),
             clip_left(row.action, 24) + (" (replaced)" if row.is_replaced else ""),
             _format_result(row, has_state=has_state),

@@ -152,8 +152,7 @@ def turn_cell(session: Session | None, turn: int | None) -> tuple[str, ...]:
 
 
 def format_where(session: Session | None, id_: SessionId | None, place: Place | None) -> str:
-    """A place in a table: its line; across sessions, with the start of the session's id."""
+    """A place in a table: its line; across sessions, with the start of the id of the session or agent."""
     if session is not None:
         return out.format_place(session, place)
-    line = str(place.line) if place is not None and place.line else ""
-    return f"{short_id(id_)}:{line}" if line else short_id(id_)
+    return out.format_transcript_place(place) if place is not None and place.line else short_id(id_)

@@ -263,6 +263,8 @@ def accept(
     catalogue, machine = open_catalogue(folder, key_file, trust_cache=False)
     rows = [row for row in catalogue.pending if not sessions or any(row.session.startswith(id_) for id_ in sessions)]
     if not rows:
+        if output != "table":
+            out.print_rows((), output)
         return report_nothing("Nothing is pending: no merged keep has forgotten anything else.")
     kept = [sum(map(ForgottenFiles([row]).has, (version.path for version in catalogue.newest()))) for row in rows]
     records = [{**to_json_value(row), "files": number} for row, number in zip(rows, kept, strict=True)]

@@ -39,7 +39,10 @@ def print_file_log(
             limit = criteria.limit
             edits = archive.file_log(path, **criteria.archive_arguments())
         if not edits:
-            return out.report_nothing(_explain_nothing(archive, path, session, criteria))
+            reason = _explain_nothing(archive, path, session, criteria)
+            if output != "table":
+                out.print_rows((), output)
+            return out.report_nothing(reason)
     if reverse:
         edits.reverse()
     if output != "table":

@@ -12,7 +12,7 @@ from decimal import Decimal
 from markupsafe import Markup
 from msgspec import Struct
 
-from threadline.model.text import count
+from threadline.model.text import count, format_amount
 from threadline.render.html.element import EMPTY, el
 
 MAX_BANDS = 40
@@ -122,7 +122,7 @@ def describe_band(band: UsageBand) -> str:
     """The description of a band."""
     turn = f"turn {band.turn:,}" if band.turn is not None else "the start"
     context = f"{band.context:,} tokens in the window" if band.context is not None else "context size unknown"
-    amount = f", ${band.amount:.2f}" if band.amount is not None else ""
+    amount = f", {format_amount(band.amount)}" if band.amount is not None else ""
     when = f", {band.time}" if band.time else ""
     breaks = f", cache broke: {band.cache_break}" if band.cache_break else ""
     return f"{turn}{when}: {context}{amount}{breaks}"

@@ -29,7 +29,7 @@ export async function copyFromUrl(url, label) {
 
 /** Handle elements with `data-copy`: a link to copy, a URL whose text to copy, or the id of a command. */
 export function startCopyButtons() {
-  for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = false;
+  showCopyButtons(document);
   document.addEventListener("click", (event) => {
     const element = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
     if (element === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -41,6 +41,14 @@ export function startCopyButtons() {
     else if (kind === "patch") copyFromUrl(element.href, "Patch");
     else copyText(document.getElementById(kind)?.textContent ?? "", "Command for your terminal");
   });
+}
+
+/**
+ * Show the copy buttons in content from the server, which hides them from browsers without scripts.
+ * @param {ParentNode} content
+ */
+export function showCopyButtons(content) {
+  for (const button of content.querySelectorAll("button[data-copy]")) button.hidden = false;
 }
 
 /** What a copy button copies: code, commands, output and diffs of a conversation or file. */

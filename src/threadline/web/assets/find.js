@@ -31,6 +31,8 @@ export class Find extends EventTarget {
     this.bar = null;
     /** @type {{query: string, index: number}|null} the search when the box was closed */
     this.last = null;
+    /** The timer of a search that starts when the typing stops. */
+    this.timer = 0;
     this.abort = null;
     /** @type {{query: string, response: Promise<void>}|null} the pending request */
     this.pending = null;
@@ -74,6 +76,7 @@ export class Find extends EventTarget {
 
   close() {
     if (!this.isOpen) return false;
+    clearTimeout(this.timer);
     this.abort?.abort();
     this.bar.hidden = true;
     if (this.query !== "") this.last = { query: this.query, index: this.index };
@@ -246,14 +249,13 @@ export class Find extends EventTarget {
       createButton("↓", "Next", () => this.step(1)),
       createButton("×", "Close", () => this.close()),
     );
-    let timer = 0;
     this.input.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => this.#search(), DEBOUNCE_MS);
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.#search(), DEBOUNCE_MS);
     });
     bar.addEventListener("submit", async (event) => {
       event.preventDefault();
-      clearTimeout(timer);
+      clearTimeout(this.timer);
       // n and N are letters in a text box, so the box gives up the focus after a search, unless nothing was found.
       this.navigation.current()?.focus({ preventScroll: true });
       await this.#search();

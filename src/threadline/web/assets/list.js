@@ -1,5 +1,6 @@
 // Entry point of all pages but the conversations: rows follow the transcripts, and filters apply while typing.
 
+import { showCopyButtons } from "./copy.js";
 import { fetchText, isAborted, parseHtml, RequestError } from "./fetch.js";
 import { subscribe } from "./live.js";
 import { setLastingStatus } from "./status.js";
@@ -113,7 +114,7 @@ function replaceContent(content) {
   else main.replaceChildren(content);
   const folds = main.querySelectorAll("details");
   if (folds.length === openFolds.length) folds.forEach((fold, at) => (fold.open = openFolds[at]));
-  for (const button of main.querySelectorAll("button[data-copy]")) button.hidden = false;
+  showCopyButtons(main);
   if (focused !== null) main.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   scrollTo({ top: position, behavior: "instant" });
 }

@@ -1,5 +1,6 @@
 // Updates the frame of the conversation (header, filters, turn list, usage strip) as the session grows.
 
+import { showCopyButtons } from "./copy.js";
 import { fetchText, isAborted, RequestError } from "./fetch.js";
 
 /** Minimum time between two requests, in milliseconds. */
@@ -54,6 +55,7 @@ export class SessionFrame {
       const page = document.createElement("template");
       page.innerHTML = await fetchText(this.session.frameUrl(this.turnList?.turn ?? 0));
       const frame = page.content.querySelector("[data-about]");
+      showCopyButtons(page.content);
       if (frame !== null) Object.assign(this.session.root.dataset, frame.dataset);
       return frame;
     } catch (error) {
