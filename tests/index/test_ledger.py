@@ -24,6 +24,7 @@ from threadline.account import KEY_DESCRIPTIONS, Ledger, Rates, load_rates
 from threadline.find import homes
 from threadline.index import Index, refresh_index
 from threadline.index.ledger import IndexedCharges
+from threadline.model.homes import Homes
 from threadline.model.ledger import Charge
 from threadline.model.times import parse_zone
 
@@ -248,7 +249,7 @@ def test_missing_agents_are_found_in_linear_time(tmp_path: Path) -> None:
         ticks: list[None] = []
         with closing(sqlite3.connect(index)) as connection:
             connection.set_progress_handler(lambda: ticks.append(None), 20)
-            missing = IndexedCharges(connection, homes(home)).missing_agents()
+            missing = IndexedCharges(connection, Homes(homes(home))).missing_agents()
         assert len(missing) == (count if is_missing else 0)
         return len(ticks)
 

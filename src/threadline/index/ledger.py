@@ -52,8 +52,8 @@ CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.
 WHERE o.session = ? OR o.transcript_id IN (SELECT transcript_id FROM transcripts WHERE path IN ({0})))"""
 _SELECT_TYPES = f"""SELECT o.origin_id, {ORIGIN_TYPE_SQL} FROM origins o
 WHERE o.agent IS NOT NULL AND o.agent_type IS NULL"""  # noqa: S608 - our own words
-# The same rule as `account.missing_agents`. Starts with no transcript come first (CROSS JOIN keeps the order): joined from
-# the calls, every call would read all starts of its transcript.
+# The same rule as `account.missing_agents`. Starts with no transcript come first (CROSS JOIN keeps the order): joined
+# from the calls, every call would read all starts of its transcript.
 _SELECT_MISSING_AGENTS = f"""SELECT s.agent, s.call, t.session, COALESCE(p.path, p.folder), e.timestamp, s.tokens,
     t.path, e.line
 FROM start_rows s CROSS JOIN transcripts t USING(transcript_id) CROSS JOIN projects p USING(project_id)
