@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from functools import cache
 
@@ -106,11 +107,15 @@ def test_a_line_that_is_overwritten_often() -> None:
     """A long line, overwritten by many short texts as by a progress bar, takes time in proportion to its length."""
 
     def seconds(size: int) -> float:
+        gc.collect()
+        gc.disable()  # a collection also visits the objects of all other tests
         started = time.process_time()
         assert list(find_carriage_returns("a" * size + "\rb" * size))
-        return time.process_time() - started
+        ended = time.process_time()
+        gc.enable()
+        return ended - started
 
-    assert min(seconds(200_000) for _ in range(2)) < 6 * seconds(50_000) + 20 * _plain_text_seconds()
+    assert any(seconds(200_000) < 6 * seconds(50_000) + 20 * _plain_text_seconds() for _ in range(3))
 
 
 @cache
