@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.interfaces.entry_points import WebClient, isolated, run_command
 from tests.transcripts import Pen, Row, prompt, reply, transcript, write
 
 import threadline
+from threadline.find import transcript_at
 from threadline.model.homes import Transcript
 from threadline.model.titles import SummaryRef, choose_summary
 from threadline.parse import TranscriptLinks, find_summaries
@@ -260,3 +262,20 @@ def test_newer_sessions_are_not_searched(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("threadline.parse.summaries.find_summaries", lambda _file: pytest.fail("searched"))
     with homes.open(index=False) as archive:
         assert [row.title for row in archive.sessions(SessionFilter(limit=1)).sessions] == ["Better"]
+
+
+@pytest.mark.sample(1)
+def test_damaged_summaries_are_found_in_linear_time(tmp_path: Path) -> None:
+    """Four times as many damaged lines take at most about ten times as long."""
+
+    def seconds(count: int) -> float:
+        damaged = [
+            f'{{"type":"summary","leafUuid":"{number}","summary":"torn'.encode() + b"\n" for number in range(count)
+        ]
+        path = write(tmp_path / f"{count}.jsonl", *damaged, summary("leaf"))
+        start = process_time()
+        assert [ref.leaf for ref in find_summaries(transcript_at(path))] == ["leaf"]
+        return process_time() - start
+
+    short = min(seconds(300) for _ in range(3))
+    assert min(seconds(1_200) for _ in range(2)) < 10 * max(short, 0.002)
