@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
 
 from msgspec import Struct
 
 from threadline.model.context import ContextLimit, ContextWindow
 from threadline.model.entries import ApiRequestEntry, AssistantEntry, CostStateEntry, Entry, ToolUseEntry
+from threadline.model.places import EntryId
 from threadline.model.session import Agent, Turn
 from threadline.model.usage import Usage
 
@@ -31,6 +33,43 @@ class _RequestRows(Struct):
     counts: _PromptCounts = _NO_COUNTS
 
 
+class _RequestsOfKey:
+    """The requests with the same id, which are distinguished by the uuids of their rows and by what was sent.
+
+    If a row fits several of them, the earliest one counts. Only the first one can have no counts: a row without counts
+    fits any request.
+    """
+
+    def __init__(self) -> None:
+        self._requests: list[_RequestRows] = []
+        self._by_uuid: dict[EntryId, int] = {}
+        self._by_counts: dict[_PromptCounts, list[int]] = {}
+
+    def add(self, entry: AssistantEntry, counts: _PromptCounts, at: int) -> _RequestRows | None:
+        """Add a row to the request that it is part of. Returns the request if this is its first row."""
+        known = self._find(entry.uuid, counts)
+        number = len(self._requests) if known is None else known
+        if known is None:
+            self._requests.append(_RequestRows(at, []))
+        request = self._requests[number]
+        request.rows.append(entry)
+        if counts not in (_NO_COUNTS, request.counts):
+            request.counts = counts
+            heappush(self._by_counts.setdefault(counts, []), number)
+        if entry.uuid is not None:
+            self._by_uuid[entry.uuid] = number
+        return request if known is None else None
+
+    def _find(self, uuid: EntryId | None, counts: _PromptCounts) -> int | None:
+        if self._requests and _NO_COUNTS in (counts, self._requests[0].counts):
+            return 0
+        same = self._by_counts.get(counts, [])
+        while same and self._requests[same[0]].counts != counts:  # another row has changed its counts
+            heappop(same)
+        matches = same[:1] if uuid not in self._by_uuid else [*same[:1], self._by_uuid[uuid]]
+        return min(matches, default=None)
+
+
 def find_requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[SentRequest]:
     """Return every request of an agent with its window, in the order of their first rows.
 
@@ -38,25 +77,19 @@ def find_requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[SentR
     same id twice. What Claude Code wrote itself is not a request.
     """
     turn_of = {id(entry): turn.number for turn in turns for entry in turn.entries}
-    requests: dict[object, list[_RequestRows]] = {}
-    order: list[_RequestRows] = []
+    by_key: dict[object, _RequestsOfKey] = {}
+    requests: list[_RequestRows] = []
     for at, entry in enumerate(entries):
-        if not isinstance(entry, AssistantEntry) or entry.message is None or not is_model_reply(entry):
-            continue
-        same = requests.setdefault(_request_key(entry), [])
-        counts = _prompt_counts(entry.message.usage)
-        request = next((known for known in same if _is_same_request(known, entry, counts)), None)
-        if request is None:
-            request = _RequestRows(at, [])
-            same.append(request)
-            order.append(request)
-        request.rows.append(entry)
-        request.counts = request.counts if counts == _NO_COUNTS else counts
+        if isinstance(entry, AssistantEntry) and entry.message is not None and is_model_reply(entry):
+            same = by_key.setdefault(_request_key(entry), _RequestsOfKey())
+            request = same.add(entry, _prompt_counts(entry.message.usage), at)
+            if request is not None:
+                requests.append(request)
     return [
         SentRequest(
             _make_window(number, request.rows, turn_of.get(id(request.rows[0]), 0)), request.rows, request.first
         )
-        for number, request in enumerate(order, 1)
+        for number, request in enumerate(requests, 1)
     ]
 
 
@@ -68,12 +101,6 @@ def is_model_reply(entry: AssistantEntry) -> bool:
 def _request_key(entry: AssistantEntry) -> object:
     message = entry.message.id if entry.message is not None else None
     return message or entry.request_id or entry.uuid or id(entry)
-
-
-def _is_same_request(request: _RequestRows, entry: AssistantEntry, counts: _PromptCounts) -> bool:
-    if _NO_COUNTS in (counts, request.counts) or counts == request.counts:
-        return True
-    return entry.uuid is not None and any(row.uuid == entry.uuid for row in request.rows)
 
 
 def _prompt_counts(usage: Usage | None) -> _PromptCounts:
