@@ -89,6 +89,15 @@ def test_total_is_read_exactly(tmp_path: Path) -> None:
     assert str(state.amount) == "0.1234567890123456789012345"
 
 
+def test_total_at_the_end_of_a_block_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the blocks end in which a transcript is read: also just before the newline of the row."""
+    rows = b'{"type":"user"}\n{"type":"assistant","modelUsage":{"m":{"costUSD":0.5}}}\n{"type":"user"}\n'
+    path = write(tmp_path / "a.jsonl", rows)
+    for size in range(1, len(rows)):
+        monkeypatch.setattr("threadline.parse.lines._BLOCK_SIZE", size)
+        assert [state.amount for state in read_cost_states(path).states] == [Decimal("0.5")]
+
+
 @pytest.mark.parametrize("bad", ['"much"', "null", "-1", "1e400", "NaN", "{}", "[1]"])
 def test_invalid_total_is_a_problem(tmp_path: Path, bad: str) -> None:
     """The problem has its place, and the previous total counts."""

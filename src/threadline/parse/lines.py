@@ -112,8 +112,9 @@ _FIRST_READ_SIZE = 16 * 1024
 
 
 class MatchingLines(Struct, gc=False):
-    """A block of complete lines, and those that match, with their offsets in the file.
+    """A block of lines, and those that match, with their offsets in the file.
 
+    The block may end with a part of a line, which the next block begins with; it is never among those that match.
     `start` is the offset of the block. `skipped_bytes` is the size of the part of a line before it that was skipped,
     because the line is too long to be decoded.
     """

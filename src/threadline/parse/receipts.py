@@ -152,7 +152,6 @@ def _find_compactions(block: bytes) -> Iterator[CompactionBoundary]:
 COST_STATE_NEEDLE = b'"cost-state"'
 _MODEL_USAGE_NEEDLE = b'"modelUsage"'
 _CHAIN_KINDS = frozenset({"user", "assistant", "system", "attachment", "progress"})
-_BOUNDARY_NEEDLE = b'"compact_boundary"'
 # No session costs this much: a larger figure is damage, and would not add up exactly.
 _MAX_COST = Decimal(10**12)
 _MAX_TOKENS = 2**53
@@ -195,12 +194,12 @@ _decode_boundary = msgspec.json.Decoder(_BoundaryRow).decode
 
 def read_cost_states(path: str | Path) -> CostStates:
     """Return every total in a transcript. An unreadable file and totals that are not numbers become problems."""
-    states: list[CostState] = []
+    states: dict[Place, CostState] = {}  # a line without its newline may be in two blocks
     problems: list[Problem] = []
     numbers = LineNumbers(str(path))
     try:
         for matches in find_lines(path, COST_STATE_NEEDLE):
-            states += _model_usage_totals(matches, path, numbers)
+            states |= {state.place: state for state in _model_usage_totals(matches, path, numbers)}
             for offset, line in zip(matches.offsets, matches.lines, strict=True):
                 place = Place(str(path), numbers(offset), offset)
                 try:
@@ -209,10 +208,10 @@ def read_cost_states(path: str | Path) -> CostStates:
                     problems.append(Problem(ProblemKind.FOREIGN, place, "a line with a total that cannot be read"))
                     continue
                 if row.type == "cost-state":
-                    states += _parse_cost_state(row, place, problems)
+                    states |= {state.place: state for state in _parse_cost_state(row, place, problems)}
     except Error as error:
         problems.append(Problem(ProblemKind.UNREADABLE, Place(str(path)), str(error), recovered=False))
-    return CostStates(tuple(states), tuple(problems))
+    return CostStates(tuple(states.values()), tuple(problems))
 
 
 def _model_usage_totals(matches: MatchingLines, path: str | Path, numbers: LineNumbers) -> Iterator[CostState]:
@@ -246,7 +245,7 @@ def find_compaction_offsets(path: str | Path) -> list[int]:
     """Return the offsets of a transcript's compactions; none if it cannot be read."""
     offsets: list[int] = []
     try:
-        for matches in find_lines(path, _BOUNDARY_NEEDLE):
+        for matches in find_lines(path, _COMPACTION_NEEDLE):
             offsets += [
                 offset for offset, line in zip(matches.offsets, matches.lines, strict=True) if _is_boundary(line)
             ]
