@@ -20,7 +20,7 @@ from tests.transcripts import Part, call, chain, meta, prompt, reply
 from threadline.errors import NotFound
 from threadline.model.session import Session
 from threadline.model.state import EvidenceKind, FileState, ProofLevel, State
-from threadline.thread import difference, file_log, parse_numbered_lines, state_at
+from threadline.thread import analyze_context, difference, file_log, parse_numbered_lines, state_at
 from threadline.thread.state.replay import unified_text
 
 A = "/work/app/a.py"
@@ -666,6 +666,14 @@ def test_settings_at_a_place() -> None:
     assert (then.permission_mode, then.cwd, then.git_branch) == ("plan", "/work/other", "side")
     assert (end.model, end.context_tokens, end.permission_mode) == ("claude-opus-4-5", 222, "default")
     assert (then.place, end.place) == (between, None)
+
+
+def test_context_size_is_that_of_the_context() -> None:
+    """It includes cache writes that only their split has, as in some rows before 2.1.152."""
+    split = {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 400}
+    counts = {"input_tokens": 1, "cache_creation_input_tokens": 0, "cache_creation": split, "output_tokens": 9}
+    session = session_of(reply("one", message={"usage": counts}))
+    assert state_at(session).context_tokens == analyze_context(session).window == 501
 
 
 def test_place_outside_the_session_is_an_error() -> None:

@@ -81,7 +81,7 @@ class Usage(Shape, frozen=True, rename=None):
     @property
     def prompt_tokens(self) -> int:
         """The size of the prompt: uncached input, cache writes and cache reads."""
-        return (self.input_tokens or 0) + (self.cache_creation_input_tokens or 0) + (self.cache_read_input_tokens or 0)
+        return (self.input_tokens or 0) + sum(cache_writes(self)) + (self.cache_read_input_tokens or 0)
 
     @property
     def total_tokens(self) -> int:
@@ -366,6 +366,16 @@ def lacks_final_usage(version: str | None) -> bool:
 def split_cache_writes(flat: int, five_minutes: int, one_hour: int) -> tuple[int, int]:
     """Return cache writes by lifetime. The part of the flat total that the split lacks counts as five minutes."""
     return five_minutes + max(0, flat - five_minutes - one_hour), one_hour
+
+
+def cache_writes(usage: Usage) -> tuple[int, int]:
+    """Return the cache writes of a message by lifetime: for five minutes, and for an hour."""
+    split = usage.cache_creation or CacheCreation()
+    return split_cache_writes(
+        usage.cache_creation_input_tokens or 0,
+        split.ephemeral_5m_input_tokens or 0,
+        split.ephemeral_1h_input_tokens or 0,
+    )
 
 
 def tie_break_key(  # noqa: PLR0917 - called for every row, where building a struct would double the time

@@ -19,10 +19,9 @@ from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.receipts import LineCounts
 from threadline.model.reported_costs import CostState, ModelTokens, ReportedSource
-from threadline.model.usage import split_cache_writes
 from threadline.parse.lines import Chunk, LineNumbers, MatchingLines, find_lines, find_lines_in_block
 from threadline.parse.reader import TranscriptReader
-from threadline.parse.usage import USAGE_NEEDLE, CacheWrites, EntryRow, MessageRow, UsageRow, recover_rows
+from threadline.parse.usage import USAGE_NEEDLE, CacheWrites, EntryRow, MessageRow, UsageRow, recover_rows, split_writes
 
 _COMPACTION_NEEDLE = b'"compact_boundary"'
 
@@ -109,12 +108,7 @@ def _message_counts(key: str, message: MessageRow, request: str | None) -> Itera
     usage: UsageRow | None = message.usage
     if usage is None:
         return
-    split = usage.cache_creation or CacheWrites()
-    five, hour = split_cache_writes(
-        usage.cache_creation_input_tokens or 0,
-        split.ephemeral_5m_input_tokens or 0,
-        split.ephemeral_1h_input_tokens or 0,
-    )
+    five, hour = split_writes(usage.cache_creation_input_tokens or 0, usage.cache_creation or CacheWrites())
     yield (
         key,
         LineCounts(

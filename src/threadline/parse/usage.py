@@ -461,7 +461,7 @@ class SightingCollector:
             if message is None or (usage := message.usage) is None or message.model == SYNTHETIC_MODEL:
                 continue
             split, flat = usage.cache_creation, usage.cache_creation_input_tokens or 0
-            five, hour = (flat, 0) if split is None else _split_writes(flat, split)
+            five, hour = (flat, 0) if split is None else split_writes(flat, split)
             sent, read = usage.input_tokens or 0, usage.cache_read_input_tokens or 0
             if not (sent or read or usage.output_tokens) and not _has_counts(usage):
                 continue
@@ -641,7 +641,8 @@ def _has_counts(usage: UsageRow) -> bool:
     )
 
 
-def _split_writes(flat: int, split: CacheWrites) -> tuple[int, int]:
+def split_writes(flat: int, split: CacheWrites) -> tuple[int, int]:
+    """Return cache writes by lifetime, as `split_cache_writes` does."""
     return split_cache_writes(flat, split.ephemeral_5m_input_tokens or 0, split.ephemeral_1h_input_tokens or 0)
 
 
@@ -712,7 +713,7 @@ def _extra_passes(usage: UsageRow) -> list[UsagePass] | None:
             pass_.model,
             pass_.input_tokens or 0,
             pass_.output_tokens or 0,
-            *_split_writes(pass_.cache_creation_input_tokens or 0, pass_.cache_creation or CacheWrites()),
+            *split_writes(pass_.cache_creation_input_tokens or 0, pass_.cache_creation or CacheWrites()),
             pass_.cache_read_input_tokens or 0,
         )
         for pass_ in passes

@@ -11,7 +11,7 @@ from threadline.model.context import ContextLimit, ContextWindow
 from threadline.model.entries import ApiRequestEntry, AssistantEntry, CostStateEntry, Entry, ToolUseEntry
 from threadline.model.places import EntryId
 from threadline.model.session import Agent, Turn
-from threadline.model.usage import Usage
+from threadline.model.usage import Usage, cache_writes
 
 _PromptCounts = tuple[int, int, int]
 _NO_COUNTS: _PromptCounts = (0, 0, 0)
@@ -106,16 +106,7 @@ def _request_key(entry: AssistantEntry) -> object:
 def _prompt_counts(usage: Usage | None) -> _PromptCounts:
     if usage is None:
         return _NO_COUNTS
-    return usage.input_tokens or 0, sum(_cache_writes(usage)), usage.cache_read_input_tokens or 0
-
-
-def _cache_writes(usage: Usage) -> tuple[int, int]:
-    """Return cache writes for five minutes and for an hour. What the split leaves out is for five minutes."""
-    flat = usage.cache_creation_input_tokens or 0
-    split = usage.cache_creation
-    hour = (split.ephemeral_1h_input_tokens or 0) if split is not None else 0
-    minutes = (split.ephemeral_5m_input_tokens or 0) if split is not None else 0
-    return minutes + max(0, flat - minutes - hour), hour
+    return usage.input_tokens or 0, sum(cache_writes(usage)), usage.cache_read_input_tokens or 0
 
 
 def _completeness(entry: AssistantEntry) -> tuple[bool, int, int, bool]:
@@ -135,7 +126,7 @@ def _make_window(number: int, rows: list[AssistantEntry], turn: int) -> ContextW
     first, best = rows[0], max(reversed(rows), key=_completeness)
     message = best.message
     usage = (message.usage if message is not None else None) or Usage()
-    minutes, hour = _cache_writes(usage)
+    minutes, hour = cache_writes(usage)
     return ContextWindow(
         number=number,
         message=message.id if message is not None else None,
