@@ -148,13 +148,18 @@ class TrackedFile:
         if self.proven is ProofLevel.PARTIAL and self.matches_lines(lines, total):
             # Lines seen at different times are one text only if nothing ran in between.
             same_moment = command_count == self.command_count
-            self._set_lines({**self.lines, **lines}, total or self.total, evidence, self.command_count)
-            if same_moment and self.total and all(n in self.lines for n in range(1, self.total + 1)):
+            self.lines.update(lines)
+            self._set_lines(self.lines, total or self.total, evidence, self.command_count)
+            if same_moment and self.total and self._has_all_lines(self.total):
                 self._set_content("\n".join(self.lines[n] for n in range(1, self.total + 1)), None, command_count)
             return
         if self.proven is not ProofLevel.UNKNOWN:
             self.evidence.append(Evidence(evidence.place, EvidenceKind.OUTSIDE, evidence.agent))
         self._set_lines(lines, total, evidence, command_count)
+
+    def _has_all_lines(self, total: int) -> bool:
+        """Whether every line is known. Asked for each part that is read, when there are usually too few."""
+        return len(self.lines) >= total and all(number in self.lines for number in range(1, total + 1))
 
     def record_unchanged(self, evidence: Evidence, command_count: int) -> None:
         """Record that it is the same as when it was last read."""
