@@ -53,6 +53,7 @@ class ChargeFilter(Struct, frozen=True):
 
     def combine(self, other: ChargeFilter) -> ChargeFilter:
         """Return a filter for the charges that both select."""
+        transcripts = [paths for paths in (self.transcripts, other.transcripts) if paths is not None]
         return ChargeFilter(
             max((moment for moment in (self.since, other.since) if moment is not None), default=None),
             min((moment for moment in (self.until, other.until) if moment is not None), default=None),
@@ -60,11 +61,7 @@ class ChargeFilter(Struct, frozen=True):
             self.models + other.models,
             self.sessions + other.sessions,
             self.exact_sessions + other.exact_sessions,
-            self.transcripts & other.transcripts
-            if self.transcripts is not None and other.transcripts is not None
-            else self.transcripts
-            if other.transcripts is None
-            else other.transcripts,
+            frozenset.intersection(*transcripts) if transcripts else None,
         )
 
     def matches_session(self, id_: str | None) -> bool:
@@ -321,12 +318,12 @@ class Ledger(Table[Charge]):
     ) -> Ledger:
         """Return a ledger with the matching charges only.
 
-        `predicate` is called for each charge, and does not affect `missing_agents`.
-        `since` and `until` are inclusive: datetimes, dates, or text such as
-        `2026-11-03` or `7d`. A day is the whole day; days and times without an offset are in the time zone `tz`, by
-        default the ledger's. `project` and `model` match names that contain the text. `session` is an id or the
-        start of ids. `transcripts` are paths: only what these files own. Charges that are left out still count against
-        copies: a message that another session owns does not come back when that session is left out.
+        `predicate` is called for each charge, and does not affect `missing_agents`. `since` and `until` are inclusive:
+        datetimes, dates, or text such as `2026-11-03` or `7d`. A day is the whole day; days and times without an offset
+        are in the time zone `tz`, by default the ledger's. `project` and `model` match names that contain the text.
+        `session` is an id or the start of ids. `transcripts` are paths: only what these files own. Charges that are
+        left out still count against copies: a message that another session owns does not come back when that session
+        is left out.
 
         Raises:
             BadQuery: a time cannot be understood, or `since` is after `until`.

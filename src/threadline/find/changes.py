@@ -130,7 +130,7 @@ class _Comparison:
         self._now_ns = now_ns
         self._unchanged = 0
         self._met: set[str] = set()
-        self._refused: list[str] = []
+        self._refused: set[str] = set()
         self._problems: list[Problem] = []
         self._suspects: list[_Suspect] = []
         self._changes: list[TranscriptChange] = []
@@ -158,7 +158,7 @@ class _Comparison:
                 self._suspects.append(_Suspect(walk, path, status, before))
         self._unchanged += unchanged
         self._problems += walk.problems
-        self._refused += walk.refused
+        self._refused.update(walk.refused)
 
     def _has_same_ends(self, path: str, status: os.stat_result) -> bool:
         """Whether both ends of a file are as before: without a ctime, an equal status proves too little."""
@@ -224,8 +224,14 @@ class _Comparison:
         self._changes.append(TranscriptChange(_change_kind(suspect), suspect.before, transcript, self._stat(suspect)))
 
     def _add_missing(self, before: TranscriptFingerprint) -> None:
-        is_refused = any(before.path == path or before.path.startswith(path + os.sep) for path in self._refused)
-        self._changes.append(TranscriptChange(ChangeKind.UNREADABLE if is_refused else ChangeKind.VANISHED, before))
+        kind = ChangeKind.UNREADABLE if self._is_refused(before.path) else ChangeKind.VANISHED
+        self._changes.append(TranscriptChange(kind, before))
+
+    def _is_refused(self, path: str) -> bool:
+        """Whether the system would not show a file, or a directory above it."""
+        while path and path not in self._refused:
+            path = path.rpartition(os.sep)[0]
+        return bool(path)
 
     def _stat(self, suspect: _Suspect) -> TranscriptStat:
         return make_stat(suspect.path, suspect.status, self._now_ns)

@@ -68,8 +68,8 @@ def look_at_path(path: str | Path) -> Found:
 def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
     """Return the main transcript, or else the agent's transcript, whose id starts with `prefix`.
 
-    `agent-<id>` and `<id>.jsonl` are accepted, too, and `<folder>/<id>` if several projects
-    have the same name: the end of the folder's name suffices.
+    `agent-<id>` and `<id>.jsonl` are accepted, too. So is `<folder>/<id>`, for sessions of the same name in several
+    projects: the end of the folder's name suffices.
 
     Raises:
         NotFound: there is none.

@@ -18,7 +18,7 @@ from threadline.model.ledger import Charge, Flag, MissingAgent
 from threadline.model.places import Place, Problem, ProblemKind, is_uuid
 from threadline.model.receipts import LineCounts, Mention, Receipt, ReceiptGap, ReceiptItem, sum_by_rate
 from threadline.model.reported_costs import ReportedSession
-from threadline.model.text import format_amount
+from threadline.model.text import count, format_amount
 from threadline.model.times import in_zone
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Sighting, lacks_final_usage
 from threadline.parse import CompactionBoundary, Mentions, decode_rows, find_lines, read_mentions
@@ -351,7 +351,7 @@ def missing_costs(
     calls = Counter(name for charge in charges if not charge.part for name in charge.calls)
     for tool, text in _UNRECORDED_CALLS.items():
         if calls[tool]:
-            yield ReceiptGap(tool, f"{_count_noun(calls[tool], f'{tool} call')}: {text}", calls[tool])
+            yield ReceiptGap(tool, f"{count(calls[tool], f'{tool} call')}: {text}", calls[tool])
     text = "Claude Code's own side calls are in no transcript: titles, summaries, hooks, classifiers"
     yield ReceiptGap("side-calls", text)
 
@@ -360,14 +360,10 @@ def _unpriced_charges(charges: Sequence[Charge]) -> Iterator[ReceiptGap]:
     models = Counter(charge.model or "(none)" for charge in charges if charge.rate is None)
     if models:
         names = ", ".join(f"{model} ({number:,})" for model, number in models.most_common(_MAX_MODELS_NAMED))
-        more = (
-            f" and {_count_noun(len(models) - _MAX_MODELS_NAMED, 'model')} more"
-            if len(models) > _MAX_MODELS_NAMED
-            else ""
-        )
-        count = models.total()
-        subject = "1 charge has" if count == 1 else f"{count:,} charges have"
-        yield ReceiptGap("unpriced", f"{subject} no price: {names}{more}", count)
+        more = f" and {count(len(models) - _MAX_MODELS_NAMED, 'model')} more" if len(models) > _MAX_MODELS_NAMED else ""
+        total = models.total()
+        have = "has" if total == 1 else "have"
+        yield ReceiptGap("unpriced", f"{count(total, 'charge')} {have} no price: {names}{more}", total)
 
 
 def _compaction_costs(charges: Sequence[Charge], compactions: Sequence[CompactionBoundary]) -> Iterator[ReceiptGap]:
@@ -376,13 +372,9 @@ def _compaction_costs(charges: Sequence[Charge], compactions: Sequence[Compactio
     sent = sum(boundary.tokens for boundary in compactions)
     size = f"; they sent about {sent:,} tokens" if sent else ""
     counted = sum(1 for charge in charges if (charge.agent or "").startswith("acompact"))
-    own = f"; {_count_noun(counted, 'charge')} of side agents for compaction are counted" if counted else ""
-    text = f"{_count_noun(len(compactions), 'compaction')}: the calls for summaries are in no transcript{size}{own}"
+    own = f"; {count(counted, 'charge')} of side agents for compaction are counted" if counted else ""
+    text = f"{count(len(compactions), 'compaction')}: the calls for summaries are in no transcript{size}{own}"
     yield ReceiptGap("compactions", text, len(compactions))
-
-
-def _count_noun(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 _TRANSCRIPT_CHANGED = "the transcript has changed since it was counted: this line no longer contains the message"

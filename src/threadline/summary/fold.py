@@ -30,6 +30,7 @@ from threadline.model.places import AgentId, Place
 from threadline.model.session import Act, conversation_time
 from threadline.model.times import sortable_time
 from threadline.model.titles import SummaryLinks, SummaryRef, choose_summary, shorten_title
+from threadline.model.usage import SYNTHETIC_MODEL
 from threadline.parse import (
     Chunk,
     TranscriptLinks,
@@ -53,7 +54,6 @@ from threadline.thread import (
     title_words,
 )
 
-_SYNTHETIC_MODEL = "<synthetic>"
 # Prompts have no result. That of a refused call is text, and may contain what the person said.
 _RESULTS_WITH_WORDS = frozenset({type(None), str})
 
@@ -150,6 +150,8 @@ class SummaryFold:
         self.prompts: list[PromptRow] = []
         self.summaries: list[SummaryRow] = []
         self._entry_hashes = entry_hashes
+        # Those in the state, which is stored as lists.
+        self._inline, self._started = set(self.state.inline), set(self.state.started)
         # The entries that may contain acts, as long as they are needed; None if the fold continues from a state.
         self._act_entries: list[Entry] | None = [] if state is None else None
 
@@ -203,7 +205,8 @@ class SummaryFold:
         """Add an agent's entry in the main transcript: each root is an agent, unless it is a side agent."""
         if isinstance(entry, UserEntry) and entry.parent_uuid is None:
             agent = AgentId(entry.author_agent_id or entry.uuid or str(entry.line.number))
-            if side_agent_kind(agent, entry.text) is None and agent not in self.state.inline:
+            if side_agent_kind(agent, entry.text) is None and agent not in self._inline:
+                self._inline.add(agent)
                 self.state.inline.append(agent)
 
     def _add_main(self, entry: ChainEntry, time: str | None) -> None:
@@ -268,7 +271,7 @@ class SummaryFold:
         message, state = entry.message, self.state
         if message is None:
             return
-        if message.model is not None and message.model != _SYNTHETIC_MODEL:
+        if message.model is not None and message.model != SYNTHETIC_MODEL:
             state.model = message.model
         for block in message.content if type(message.content) is list else ():
             if type(block) is ToolUseBlock and block.name in AGENT_TOOLS and isinstance(block.input, dict):
@@ -289,7 +292,8 @@ class SummaryFold:
                 self._count_type(state.pending_agents.pop(block.tool_use_id), -1)
             elif isinstance(agent, str):
                 del state.pending_agents[block.tool_use_id]
-                if agent not in state.started:
+                if agent not in self._started:
+                    self._started.add(agent)
                     state.started.append(agent)
 
     def _count_type(self, type_: object, number: int) -> None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from threadline.files import is_running
 from threadline.model.homes import SideFile, SideFileKind
 from threadline.model.places import SessionId
 from threadline.model.side_files import LiveSession
@@ -34,24 +35,13 @@ def find_running_sessions(side_files: Iterable[SideFile]) -> set[SessionId]:
 
 
 def _is_alive(live: LiveSession) -> bool:
-    if live.pid is None or live.pid <= 0 or not _process_exists(live.pid):
+    # On Windows, nobody can tell.
+    if live.pid is None or live.pid <= 0 or os.name == "nt" or not is_running(live.pid):
         return False
     started = _process_start_time(live.pid)
     recorded = str(live.proc_start) if live.proc_start is not None else None
     # Pids are reused: if both start times are known, they must agree.
     return started is None or recorded is None or not recorded.isdecimal() or recorded == started
-
-
-def _process_exists(pid: int) -> bool:
-    if os.name == "nt":  # signal 0 would end the process there
-        return False
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True  # another user's process
-    except (OSError, OverflowError):
-        return False
-    return True
 
 
 def _process_start_time(pid: int) -> str | None:

@@ -93,7 +93,8 @@ class AgentEvidence:
             # Side agents come last: they repeat the calls of the conversation they were given.
             if self.calls.setdefault(call.id, agent_call) is agent_call:
                 self._add_call(agent_call)
-        self.in_progress = agents_in_progress(witness.entries) | self.in_progress
+        for agent, started_by in agents_in_progress(witness.entries).items():
+            self.in_progress.setdefault(agent, started_by)
         for entry in witness.entries:
             self._add_entry(entry)
             if entry.uuid is not None:
