@@ -15,7 +15,7 @@ from tests.cli.runner import CliRunner
 from tests.index.content import without_secure_delete
 from tests.opened_files import OpenedFiles
 from tests.thread.context_rows import cached_call, cached_reply
-from tests.transcripts import START, Pen, lines, prompt, transcript, write
+from tests.transcripts import START, Pen, lines, prompt, reply, transcript, write
 
 import threadline
 from threadline import locks
@@ -23,7 +23,7 @@ from threadline.account import load_rates
 from threadline.archive import Archive
 from threadline.index import refresh_index
 from threadline.insight import DETECTORS, GROUP_KEYS, CauseGroup
-from threadline.model.insight.attribution import CostCause
+from threadline.model.insight.attribution import CauseKind, CostCause
 from threadline.model.insight.waste import WasteLimits
 
 TEXT = "line of text\n" * 300
@@ -124,6 +124,22 @@ def test_groups_have_the_amounts_of_usage(archive: Archive) -> None:
         }
 
 
+def test_causes_are_lines_in_the_same_order(tmp_path: Path) -> None:
+    """With an index and without: the cause of a fee is its line, and equal amounts are in the order of sessions."""
+    home = tmp_path / "home"
+    (home / "projects").mkdir(parents=True)
+    with threadline.open(home, index=tmp_path / "index.sqlite", keep=False) as archive, without_index(home) as other:
+        for number in (1, 0):
+            pen = Pen(IDS[number], START, cwd="/work/app")
+            usage = {"input_tokens": 9, "output_tokens": 1, "server_tool_use": {"web_search_requests": 1}}
+            rows = transcript(prompt("go"), reply("yes", message={"id": f"msg_{number}", "usage": usage}), pen=pen)
+            write(home / f"projects/-work-app/{IDS[number]}.jsonl", *rows)
+            archive.close()
+            causes = archive.causes().largest(99)
+        assert causes == other.causes().largest(99)
+        assert [str(cause.place)[-2:] for cause in causes if cause.kind is CauseKind.SEARCH] == [":2", ":2"]
+
+
 def test_keys_that_cannot_be_stored_lose_no_amount(tmp_path: Path) -> None:
     """Two names with halves of surrogate pairs become the same in the index: their sums are added up."""
     reads = [cached_call(0, 20_000, "Read", {"file_path": f"/a{half}"}, "x") for half in "\ud83d\ud83e"]
@@ -192,6 +208,22 @@ def test_deleted_session_leaves_no_trace(archive: Archive, home: Path, tmp_path:
         archive.close()
     content = b"".join(file.read_bytes() for file in tmp_path.glob("index.sqlite*"))
     assert b"platypus" not in content
+
+
+def test_session_without_charges_any_more_is_not_in_the_tables(archive: Archive, home: Path) -> None:
+    """The charges of a copy are the original's once that is there again. The copy itself did not change."""
+    copy = home / f"projects/-work-project-0/{IDS[3]}.jsonl"
+    original = home / f"projects/-work-project-0/{IDS[0]}.jsonl"
+    rows = original.read_bytes()
+    copy.write_bytes(rows.replace(IDS[0].encode(), IDS[3].encode()))
+    original.unlink()
+    assert len(archive.sql("SELECT DISTINCT session FROM causes")) == 3
+    original.write_bytes(rows)
+    archive.close()
+    sums = {row["session"]: row["sum"] for row in archive.sql("SELECT session, SUM(amount) sum FROM causes GROUP BY 1")}
+    spent = {row.keys["session"]: float(row.amount or 0) for row in archive.ledger().by("session")}
+    assert sums == pytest.approx(spent)
+    assert IDS[3] not in sums
 
 
 def test_other_prices_are_not_those_of_the_index(archive: Archive, tmp_path: Path) -> None:

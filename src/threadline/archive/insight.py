@@ -113,7 +113,8 @@ class StoredInsights:
         self._homes = homes
         self._generation = index.generation
         insights = index.select_insights(selection.charge_filter)
-        if insights.unknown and self._store(_with_any(find_sessions(), insights.unknown)):
+        unknown = _with_any(find_sessions(), insights.unknown) if insights.unknown else []
+        if (unknown or insights.is_outdated) and self._store(unknown):
             insights = index.select_insights(selection.charge_filter)
         others = [*map(_session_files, insights.partial)]
         if insights.unknown:
@@ -133,7 +134,7 @@ class StoredInsights:
                 if not self._index.store_insights(batch, self._generation):
                     return False
                 batch, started = [], monotonic()
-        return not batch or self._index.store_insights(batch, self._generation)
+        return self._index.store_insights(batch, self._generation)
 
     def _read(
         self, sessions: Collection[SessionFiles], selection: CostFilter

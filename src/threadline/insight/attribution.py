@@ -193,7 +193,7 @@ class _Causes:
         id_ = agent.id if agent is not None else None
         key = kind, charge.part or charge.message, charge.place, None
         turn = self._turn(id_, charge.place)
-        return self._causes.setdefault((id_, key), _Cause(kind, label, charge.place, id_, turn, is_exact=True))
+        return self._causes.setdefault((id_, key), _Cause(kind, label, _line_place(charge), id_, turn, is_exact=True))
 
     def add_whole(self, charge: Charge) -> None:
         """Attribute a charge to its request or agent, because the session does not contain what was sent."""
@@ -220,12 +220,17 @@ class _Causes:
         key = CauseKind.AGENT, None, None, None
         turn = self._turns.get(_line_of(charge.place))
         label = f"Agent {id_}, whose transcript is gone"
-        return self._causes.setdefault((id_, key), _Cause(CauseKind.AGENT, label, charge.place, id_, turn))
+        return self._causes.setdefault((id_, key), _Cause(CauseKind.AGENT, label, _line_place(charge), id_, turn))
 
     def _turn(self, agent: AgentId | None, place: Place | None) -> int | None:
         if agent is not None:
             return self._agent_turns.get(agent)
         return self._turns.get(_line_of(place)) if place is not None else None
+
+
+def _line_place(charge: Charge) -> Place:
+    """The place of the line that a charge was counted in: causes are lines, not values in them."""
+    return charge.place.within("")
 
 
 def _line_of(place: Place) -> tuple[str, int]:

@@ -60,37 +60,46 @@ class InsightSelection(Struct, frozen=True):
 
     `whole` are those that are stored and whose charges are all selected, `partial` those with other charges as well.
     `unknown` are the paths of transcripts with selected charges whose session is not stored, or not as it is now.
+    `is_outdated` says that sessions are stored which have changed since, also if they have no charges any more.
     """
 
     whole: tuple[StoredSession, ...]
     partial: tuple[StoredSession, ...]
     unknown: frozenset[str]
+    is_outdated: bool = False
 
 
 def select_insights(connection: sqlite3.Connection, homes: Homes, selection: ChargeFilter) -> InsightSelection:
     """Find the sessions that a filter selects, and which of them are stored as they are now."""
     every = _figures_by_path(connection, homes, _NO_FILTER)
     selected = every if selection == _NO_FILTER else _figures_by_path(connection, homes, selection)
-    states = {path: state for _number, path, state in _transcript_states(connection, every)}
-    parts: dict[int, dict[str, str]] = {}
-    for number, path, state in connection.execute(_SELECT_PARTS):
-        parts.setdefault(number, {})[decode_path(path)] = state
-    mains = {
-        number: (decode_path(path), decode_path(project)) for number, path, project in connection.execute(_SELECT_MAINS)
-    }
+    current, outdated = _compare_stored(connection, _transcript_states(connection, every))
     whole: list[StoredSession] = []
     partial: list[StoredSession] = []
-    known: set[str] = set()
-    for number, stored in parts.items():
-        if number not in mains or any(states.get(path) != state for path, state in stored.items()):
-            continue
-        known.update(stored)
-        figures = _add_figures(selected[path] for path in stored if path in selected)
+    for number, main, project in connection.execute(_SELECT_MAINS):
+        paths = current.get(number, frozenset())
+        figures = _add_figures(selected[path] for path in paths if path in selected)
         if any(figures):
-            session = StoredSession(number, mains[number][0], frozenset(stored), mains[number][1])
-            is_whole = figures == _add_figures(every[path] for path in stored if path in every)
+            session = StoredSession(number, decode_path(main), paths, decode_path(project))
+            is_whole = figures == _add_figures(every[path] for path in paths if path in every)
             (whole if is_whole else partial).append(session)
-    return InsightSelection(tuple(whole), tuple(partial), frozenset(selected.keys() - known))
+    unknown = selected.keys() - set().union(*current.values())
+    return InsightSelection(tuple(whole), tuple(partial), frozenset(unknown), is_outdated=bool(outdated))
+
+
+def _compare_stored(
+    connection: sqlite3.Connection, states: Mapping[str, tuple[int, str]]
+) -> tuple[dict[int, frozenset[str]], list[int]]:
+    """The numbers and transcripts of the sessions that are stored as they are now, and the numbers of the others."""
+    sessions: dict[int, dict[str, str]] = {}
+    for number, path, state in connection.execute(_SELECT_PARTS):
+        sessions.setdefault(number, {})[decode_path(path)] = state
+    current = {
+        number: frozenset(parts)
+        for number, parts in sessions.items()
+        if all(path in states and states[path][1] == state for path, state in parts.items())
+    }
+    return current, [number for number in sessions if number not in current]
 
 
 _SELECT_PARTS = (
@@ -115,15 +124,15 @@ def _add_figures(figures: Iterable[_Figures]) -> _Figures:
     return tuple(map(sum, zip(*figures, strict=True)))
 
 
-def _transcript_states(
-    connection: sqlite3.Connection, figures: Mapping[str, _Figures]
-) -> Iterator[tuple[int, str, str]]:
-    """The number, the path and the state of each transcript."""
-    for number, stored, size, read_to, checksum in connection.execute(
+def _transcript_states(connection: sqlite3.Connection, figures: Mapping[str, _Figures]) -> dict[str, tuple[int, str]]:
+    """The number and the state of each transcript, by its path."""
+    states: dict[str, tuple[int, str]] = {}
+    for number, stored, *content in connection.execute(
         "SELECT transcript_id, path, size, read_to, checksum FROM transcripts"
     ):
         path = decode_path(stored)
-        yield number, path, " ".join(map(str, (size, read_to, checksum, *figures.get(path, ()))))
+        states[path] = number, " ".join(map(str, (*content, *figures.get(path, ()))))
+    return states
 
 
 class StoredCauses:
@@ -210,7 +219,8 @@ _SELECT_CAUSES = f"""SELECT c.insight_id, i.session, c.kind, c.label, t.path, c.
 FROM insights i CROSS JOIN cause_rows c ON c.insight_id = i.insight_id {{rank}}
 LEFT JOIN transcripts t ON t.transcript_id = c.transcript_id
 WHERE i.insight_id IN {_NUMBERS}
-ORDER BY CAST(c.amount AS REAL) DESC, COALESCE(t.path || ':' || c.line, 'None'), c.kind, c.label LIMIT {{limit}}"""  # noqa: S608 - our own words
+ORDER BY CAST(c.amount AS REAL) DESC, COALESCE(t.path || ':' || c.line, 'None'), c.kind, c.label,
+    COALESCE(i.session, ''), c.insight_id, c.number LIMIT {{limit}}"""  # noqa: S608 - our own words
 
 
 def read_waste(
@@ -271,7 +281,7 @@ class NewInsight(Struct, frozen=True):
 
 
 def store_insights(index: Path, homes: Homes, generation: str, insights: Sequence[NewInsight]) -> bool:
-    """Store the insights into sessions, as they were in this generation of the index.
+    """Store the insights into sessions, as they were in this generation of the index. Delete those that are outdated.
 
     Returns False if nothing was stored, because the index has changed since, or cannot be written now.
     """
@@ -283,6 +293,7 @@ def store_insights(index: Path, homes: Homes, generation: str, insights: Sequenc
                 connection.execute("ROLLBACK")
                 return False
             writer = _InsightWriter(connection, homes)
+            writer.delete_outdated()
             for insight in insights:
                 writer.write(insight)
             connection.execute("COMMIT")
@@ -294,8 +305,13 @@ def store_insights(index: Path, homes: Homes, generation: str, insights: Sequenc
 class _InsightWriter:
     def __init__(self, connection: sqlite3.Connection, homes: Homes) -> None:
         self._connection = connection
-        figures = _figures_by_path(connection, homes, _NO_FILTER)
-        self._states = {path: (number, state) for number, path, state in _transcript_states(connection, figures)}
+        self._states = _transcript_states(connection, _figures_by_path(connection, homes, _NO_FILTER))
+
+    def delete_outdated(self) -> None:
+        """Delete what is stored about sessions that have changed since: the SQL tables would add up to too much."""
+        _current, outdated = _compare_stored(self._connection, self._states)
+        delete = "DELETE FROM insight_transcripts WHERE insight_id = ?"
+        self._connection.executemany(delete, [(number,) for number in outdated])
 
     def write(self, new: NewInsight) -> None:
         """Replace what is stored about a session."""

@@ -69,9 +69,9 @@ class CostCause(Struct, frozen=True):
         return EXACT.add(EXACT.add(self.write, self.read), self.output)
 
 
-def sort_key(cause: CostCause) -> tuple[Decimal, str, str, str]:
+def sort_key(cause: CostCause) -> tuple[Decimal, str, str, str, str]:
     """Sort key of causes: the largest amount first."""
-    return -cause.amount, str(cause.place), cause.kind, cause.label
+    return -cause.amount, str(cause.place), cause.kind, cause.label, cause.session or ""
 
 
 class Attribution(Struct, frozen=True):
