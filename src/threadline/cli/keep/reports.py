@@ -71,7 +71,7 @@ def status(
     zone: tzinfo,
     output: str,
 ) -> int:
-    """Show what the keep contains, what is at risk (not stored since it changed), and when it will be deleted.
+    """Show what the keep contains, what is not stored yet, and when Claude Code will delete that.
 
     When Claude Code starts, it deletes files that it has not written to for `cleanupPeriodDays` (30, unless the home's
     settings.json says otherwise). `--json` contains everything; `--jsonl` and `--csv` have a row for each session at
