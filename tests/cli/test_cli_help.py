@@ -53,6 +53,12 @@ def test_command_table_matches_command_help(name: str) -> None:
     assert (command.help or "").startswith(COMMANDS[name].rstrip("."))
 
 
+def test_group_without_an_action_prints_its_help(cli: CliRunner) -> None:
+    """The same lines as `--help`, as an error."""
+    result = cli("lake")
+    assert (result.code, result.out, result.err) == (2, "", cli("lake", "--help").out)
+
+
 def test_prints_version(cli: CliRunner) -> None:
     """`--version` and `-V` print the version."""
     for option in ("--version", "-V"):

@@ -133,6 +133,7 @@ def test_nothing_says_what_would_help(cli: CliRunner, tmp_path: Path) -> None:
     write(tmp_path / f"projects/-work/{SESSION}.jsonl", *transcript(prompt("hi"), reply("ok")))
     assert "Use --min 0 to see smaller ones" in cli("waste", "last", "--home", tmp_path).err
     assert cli("waste", "last", "--min", "0", "--home", tmp_path).err == "threadline: No avoidable costs found.\n"
+    assert cli("waste", "--until", "2020", "--home", tmp_path).err.startswith("threadline: Nothing was spent")
     assert cli("outcomes", "last", "--home", tmp_path).err.endswith("edits in this session.\n")
     assert cli("tools", "last", "--tool", "None", "--home", tmp_path).err.endswith("calls in this session.\n")
 

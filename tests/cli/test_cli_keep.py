@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -140,8 +141,10 @@ def test_status_shows_what_is_at_risk_and_when(cli: CliRunner, home: Path) -> No
         os.utime(path, (time.time() - age * DAY,) * 2)
     output = cli("keep", "status").out
     assert "At risk: 2 sessions. Run `threadline keep`." in output
+    assert re.search(r"last run \S+ \S+ \(\S+\)\n", output), "times without a zone"
     first, second = (line for line in output.splitlines() if "has grown" in line)
     assert (first.split()[0], second.split()[0]) == (due.stem[:8], soon.stem[:8])
+    assert first.endswith(f"projects/{due.parent.name}")
     assert "at the next start" in first
     assert "in 2 days (2" in second
     assert "Claude Code deletes after 30 days" in output

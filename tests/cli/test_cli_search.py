@@ -90,6 +90,14 @@ def test_misspelt_option_is_an_error(cli: CliRunner, home: Path) -> None:
     assert cli("search", "--dry-run", "--home", home).code == 1
 
 
+@pytest.mark.parametrize("option", [["--project", "shop"], ["--since=7d"]])
+def test_filter_option_of_other_commands_names_the_field(cli: CliRunner, home: Path, option: list[str]) -> None:
+    """Filters are fields of the query, and `--project` is not searched for as a word."""
+    result = cli("search", "harbour", *option, "--home", home)
+    assert (result.code, result.out) == (2, "")
+    assert f"{option[0][2:].split('=')[0]}:VALUE" in result.err
+
+
 def test_invalid_query_names_the_column(cli: CliRunner, home: Path) -> None:
     """Exit code 2, and the column."""
     result = cli("search", "promt:deploy", "--home", home)

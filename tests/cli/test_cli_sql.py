@@ -318,8 +318,9 @@ def test_busy_index_is_used_as_it_is(cli: CliRunner, home: Path, monkeypatch: py
 
 
 def test_schema_lists_every_table_and_column(cli: CliRunner, indexed_home: Path) -> None:
-    """`--schema` lists the columns of a real index, without needing one."""
+    """`--schema` lists the columns of a real index, without needing one: views, which queries use, come first."""
     rows = cli("sql", "--schema", "--jsonl").jsonl
+    assert sorted((row["kind"] for row in rows), reverse=True) == [row["kind"] for row in rows]
     cli("index", "refresh", "--home", indexed_home)
     with closing(open_read_only(index_file(indexed_home))) as connection:
         for name in (*TABLES, *VIEWS):

@@ -167,7 +167,7 @@ def test_reprs_say_what_it_is(archive: Archive, demo_home: Path) -> None:
     session = archive.session("last")
     values = [archive, session, *(TABLES[name](archive) for name in TABLES)]
     values += [next(iter(TABLES[name](archive)), None) for name in TABLES if name not in {"entries", "rows"}]
-    values.append(session.calls[0])
+    values += [session.calls[0], session.at(), *session.at().files.values()]
     for value in values:
         assert "\n" not in repr(value)
         assert " object at 0x" not in repr(value)

@@ -127,6 +127,14 @@ def test_break_by_a_compaction() -> None:
     assert "line 3" in cache_break.evidence
 
 
+def test_evidence_names_a_line_as_places_do() -> None:
+    """A line number has no thousands separators: it can be passed to `--at`."""
+    notices = [chain("system", subtype="informational") for _ in range(1_000)]
+    boundary = chain("system", subtype="compact_boundary", parentUuid=None, compactMetadata={"trigger": "auto"})
+    cache_break = only_break(cached_reply(0, 150_000), *notices, boundary, cached_reply(16_000, 12_000))
+    assert "line 1003" in cache_break.evidence
+
+
 def test_break_by_a_micro_compaction() -> None:
     """Blanking old results changes what was sent before."""
     blanked = chain("system", subtype="microcompact_boundary", microcompactMetadata={"tokensSaved": 9})

@@ -46,7 +46,8 @@ KEY_DESCRIPTIONS = {
     "project": "the directory the session was started in, also for its agents",
     "model": "the model, as in the transcript",
     "agent": "the agent's id; `main` for the main agent",
-    "agent-type": "the type of agent, as `threadline tree` shows it; `main` for the main agent",
+    "agent-type": "the type of agent, as `threadline tree` shows it; `main` for the main agent, `(none)` if it is"
+    " not known",
     "tool": "the tools that the message calls, with an equal share for each call, under their current names;"
     " `(no call)` if it calls none",
     "skill": "the skill that Claude Code records as the cause (from 2.1.123 on); `(none)` otherwise",

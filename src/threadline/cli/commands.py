@@ -320,6 +320,9 @@ def run_command_line(arguments: list[str]) -> int:
 
 
 def _print_click_error(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # its lines are those of the help, not a message
+        click.echo(error.format_message(), err=True)
+        return EXIT_FAILED
     message = io.StringIO()
     error.show(message)
     text = message.getvalue().rstrip("\n")

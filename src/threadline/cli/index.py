@@ -107,7 +107,7 @@ def _status_page(status: IndexStatus) -> str:
         size += f", {format_percent(status.share)} of the transcripts' {format_size(status.transcripts_bytes)}"
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in status.changes.items())
     changed = f"{count(status.changed, 'transcript')} ({kinds}); `threadline index refresh` reads them"
-    orphans = f"words of {status.orphans:,} deleted entries; `threadline index refresh` removes them"
+    deleted = f"the words of {count(status.orphans, 'entry', 'entries')}; `threadline index refresh` removes them"
     facts = {
         "index": status.path,
         "size": size,
@@ -117,6 +117,6 @@ def _status_page(status: IndexStatus) -> str:
         "charges": f"{status.charges:,}",
         "problems": f"{status.problems:,}",
         "changed since": changed if status.changed else "nothing",
-        "orphans": orphans if status.orphans else "none",
+        "deleted text": deleted if status.orphans else "none",
     }
     return "\n".join(out.wrap_text(fact, f"  {name:<13}  ") for name, fact in facts.items())

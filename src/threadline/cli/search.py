@@ -31,6 +31,7 @@ from threadline.model.hits import SNIPPET_LENGTH, Hit, Hits
 from threadline.model.text import count, format_time, short_id
 from threadline.model.times import zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
+from threadline.search import FIELDS
 
 if TYPE_CHECKING:
     from threadline.model.session import Session
@@ -50,6 +51,7 @@ Examples:
   threadline search '"rate limit"'            an exact phrase
   threadline search parseTimestamp            also finds parse_timestamp
   threadline search error:ENOENT since:7d     failures of the last seven days
+  threadline search deploy project:app        in one project
   threadline search prompt:deploy -staging    typed prompts, excluding a word
   threadline search '/retry in \\d+ s/'        a regular expression
   threadline search deploy --all --sort time  every entry, newest first
@@ -126,10 +128,10 @@ def search(
     """Search all sessions.
 
     QUERY is words, "phrases", -excluded words, OR, field:value and /regular expressions/; docs/search.md describes it.
-    Shows the best hit of each session: title, time, project, field, snippet and place. If nothing matches,
-    suggests what would.
+    Filters are fields, too: project:, since:, until:, tool:, session:, model: and others. Shows the best hit of each
+    session: title, time, project, field, snippet and place. If nothing matches, suggests what would.
     """
-    _reject_misspelt_options(words)
+    _reject_unknown_options(words)
     if opened is not None and output != "table":
         raise click.UsageError("--open cannot be combined with --json, --jsonl or --csv.")
     query = " ".join(word.lstrip() for word in words)
@@ -162,16 +164,19 @@ def search(
     return EXIT_OK if hits.hits and (hits.has_most_words or not hits.near) else EXIT_NOTHING
 
 
-def _reject_misspelt_options(words: Sequence[str]) -> None:
-    """Reject words that look like a misspelt option."""
+def _reject_unknown_options(words: Sequence[str]) -> None:
+    """Reject words that look like an option: misspelt, or a filter of other commands, which is a field of the query."""
     options = [option for param in click.get_current_context().command.params for option in param.opts]
     long_options = [option for option in options if option.startswith("--")]
     for word in words:
-        match = (
-            did_you_mean(word.split("=")[0], long_options, cutoff=_MIN_SIMILARITY) if word.startswith("--") else None
-        )
-        if match:
-            raise click.UsageError(f"No such option {word}. Did you mean {match}? To search for it, use '\"{word}\"'.")
+        if not word.startswith("--"):
+            continue
+        name = word.split("=")[0]
+        match = did_you_mean(name, long_options, cutoff=_MIN_SIMILARITY)
+        field = name.removeprefix("--")
+        if match or field in FIELDS:
+            instead = f"Did you mean {match}?" if match else f"Filters are part of the query: {field}:VALUE."
+            raise click.UsageError(f"No such option {name}. {instead} To search for it, use '\"{word}\"'.")
 
 
 def _hit_row(archive: Archive, hit: Hit, hits: Hits, context: int) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _check_single_match(matches: list[Transcript], part: str, name: str) -> None
 def _no_match_message(name: str, remaining: list[Transcript]) -> str:
     """Say that no session or agent has this id, or that only other files of the session remain."""
     if not remaining and not _ID_PREFIX.fullmatch(name.lower().removesuffix(TRANSCRIPT_SUFFIX)):
-        return f"There is nothing at {name!r}, and no session has that id. Name a path or the start of an id."
+        return f"There is nothing at {name!r}, and no session has that id. `threadline list` shows all sessions."
     if not remaining:
         return f"No session or agent has an id that starts with {name!r}. `threadline list` shows all sessions."
     agents = [str(transcript.agent) for transcript in remaining if transcript.agent is not None]

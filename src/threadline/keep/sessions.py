@@ -345,7 +345,7 @@ def find_sessions(sessions: Iterable[KeptSession], prefix: str) -> list[KeptSess
     # The lost part of a truncated transcript is listed under an id of its own.
     ids = sorted(match_ids(start, all_ids) or (id_ for id_ in all_ids if starts_id(start, lost_part_id(id_))))
     if not ids:
-        raise NotFound(f"No session in the keep starts with {prefix!r}. `threadline keep list` shows which there are.")
+        raise NotFound(f"No session in the keep starts with {prefix!r}. `threadline keep list` shows all.")
     if len(ids) > 1:
         names = ", ".join(id_[:13] for id_ in ids[:_SHOWN_IDS])
         more = " …" if len(ids) > _SHOWN_IDS else ""

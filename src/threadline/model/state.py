@@ -78,6 +78,9 @@ class FileState(Struct, frozen=True):
     first: FileVersion | None = None
     changed: Place | None = None
 
+    def __repr__(self) -> str:
+        return f"FileState({self.path!r}, {self.proven}, {count(self.total_lines or len(self.lines), 'line')})"
+
     @property
     def size(self) -> int | None:
         """The size of the text in bytes, with newlines as line ends; None if it is not completely proven."""

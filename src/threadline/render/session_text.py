@@ -243,7 +243,7 @@ class _TextRenderer:
                 for line in self._prompt_lines(call.feedback, width - 2, f"{PROMPT_SIGN} ", uncut=True)
             )
         if (notification := self._tasks.end(call)) is not None:
-            yield (Span(f"    result: line {notification.entry.place.line:,}", Role.FAINT),)
+            yield (Span(f"    result: line {notification.entry.place.line}", Role.FAINT),)
         if call.id in self._missing_agents and self._options.agents is not Detail.NONE:
             yield (Span("  "), *missing_agent_line(self._missing_agents[call.id], width - 2))
         for agent in self._placement.under(call):
@@ -298,7 +298,7 @@ class _TextRenderer:
         """A notification about a background task: the line of the call that started it, and the start of its answer."""
         notification = item.notification
         call = self._tasks.starting_call(notification)
-        where = f"  (started at line {call.place.line:,})" if call is not None else ""
+        where = f"  (started at line {call.place.line})" if call is not None else ""
         before = "◦ background task: "
         words = one_line(task_sentence(notification), max(20, width - len(before) - len(where)))
         yield cut_line((Span(before + words + where, Role.FAINT),), width)

@@ -195,7 +195,7 @@ def usage_notes(report: UsageReport) -> Iterator[str]:
     if total.lower_bound:
         yield (
             f"Output tokens are a minimum for {count(total.lower_bound, 'charge')}: Claude Code did not record the "
-            "final count, as usual before version 2.1.59."
+            "final count, as was common before version 2.1.59."
         )
     if missing := report.ledger.missing_agents:
         yield describe_missing_agents(missing)

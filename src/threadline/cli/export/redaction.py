@@ -27,7 +27,7 @@ def redaction_options(function: CommandFunction) -> CommandFunction:
             click.option(
                 "--level",
                 type=click.Choice([level.value for level in Level]),
-                help="How much to redact: standard; strict, also random values, paths and URLs; metrics, all text."
+                help="How much to redact. strict: also random values, paths and URLs. metrics: all text."
                 " Default: standard.",
             ),
             click.option("--hide", multiple=True, metavar="WORD", help="Also redact WORD. Repeatable."),

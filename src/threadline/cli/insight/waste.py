@@ -59,28 +59,28 @@ Examples:
     type=Number(min=0),
     default=float(_DEFAULTS.min_amount),
     metavar="USD",
-    help=f"Leave out what cost less. Default: {float(_DEFAULTS.min_amount)}.",
+    help=f"Only findings that cost at least this much. Default: {float(_DEFAULTS.min_amount)}.",
 )
 @click.option(
     "--min-tokens",
     type=click.IntRange(min=0),
     default=_DEFAULTS.min_tokens,
     metavar="TOKENS",
-    help=f"Leave out what added fewer tokens. Default: {_DEFAULTS.min_tokens}.",
+    help=f"Only findings that added at least this many tokens. Default: {_DEFAULTS.min_tokens}.",
 )
 @click.option(
     "--large-output",
     type=click.IntRange(min=1),
     default=_DEFAULTS.large_output,
     metavar="TOKENS",
-    help=f"Size from which an output counts as large. Default: {_DEFAULTS.large_output}.",
+    help=f"An output of at least this size is large. Default: {_DEFAULTS.large_output}.",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(min=2),
     default=_DEFAULTS.repeats,
     metavar="N",
-    help=f"Report files that were read, and commands that were run, at least N times. Default: {_DEFAULTS.repeats}.",
+    help=f"Only files that were read, and commands that were run, at least N times. Default: {_DEFAULTS.repeats}.",
 )
 @insight_options
 def waste(
@@ -126,11 +126,13 @@ def waste(
         output,
         row=waste_record,
         table=lambda shown: _format_waste(loaded, findings, shown),
-        nothing=lambda: reason or _explain_nothing(limits),
+        nothing=lambda: reason or _explain_nothing(findings, limits),
     )
 
 
-def _explain_nothing(limits: WasteLimits) -> str:
+def _explain_nothing(findings: WasteList, limits: WasteLimits) -> str:
+    if not findings.total:
+        return "Nothing was spent, so nothing was avoidable."
     if not limits.min_amount:
         return "No avoidable costs found."
     return f"No avoidable costs of at least {format_amount(limits.min_amount)}. Use --min 0 to see smaller ones."

@@ -154,7 +154,7 @@ Exit codes: 0 done; 2 something was not imported, or another error.
 @click.command(epilog=_MERGE_EPILOG)
 @click.argument("others", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="OTHER...")
 @click.option("--accept-forgotten", "forgets", is_flag=True, help="Forget here what was forgotten in the other keep.")
-@click.option("--even-damaged", is_flag=True, help="Import runs although some of their bytes are lost.")
+@click.option("--even-damaged", is_flag=True, help="Import runs even if some of their bytes are lost.")
 @click.option(
     "--other-key-file",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -71,7 +71,7 @@ def status(
     zone: tzinfo,
     output: str,
 ) -> int:
-    """Show what the keep contains, what is at risk (not stored since it changed), and when it will be deleted.
+    """Show what the keep contains, what is not stored yet, and when Claude Code will delete that.
 
     When Claude Code starts, it deletes files that it has not written to for `cleanupPeriodDays` (30, unless the home's
     settings.json says otherwise). `--json` contains everything; `--jsonl` and `--csv` have a row for each session at
@@ -147,7 +147,8 @@ def _status_lines(where: str, current: Status, zone: tzinfo, *, everything: bool
         here = " (this machine)" if machine.here else ""
         what = f"{count(machine.sessions, 'session')}, {size(machine.bytes)}, {count(machine.runs, 'run')}"
         ran = f", last run {_format_timestamp(machine.ended, zone)}" if machine.ended else ""
-        rows.append(("machine", f"{name}{here}: {what}; last change {_format_timestamp(machine.last, zone)}{ran}"))
+        times = f"last change {_format_timestamp(machine.last, zone)}{ran} ({zone_name(zone)})"
+        rows.append(("machine", f"{name}{here}: {what}; {times}"))
     for home in current.homes:
         sessions = f"{count(home.sessions, 'session')}{_agents_only(home.agents_only)}"
         what = f"{sessions}, {size(home.bytes)}; {_describe_period(home.period)}"
@@ -227,6 +228,7 @@ def _left_out_lines(current: Status, *, everything: bool) -> Iterator[str]:
 
 
 def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:
+    """The cells of a row. The name of a session's transcript is its id, so only the folder is shown."""
     states = {"new": "not stored", "grown": "has grown", "changed": "has changed"}
     return (
         short_id(risk.session),
@@ -234,7 +236,7 @@ def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:
         format_size(risk.bytes),
         format_time(risk.modified, zone),
         _deletion_date(risk.deleted, zone),
-        risk.path,
+        risk.path.rpartition("/")[0] if risk.session is not None else risk.path,
     )
 
 

@@ -63,8 +63,8 @@ def errors(
     """List failed, refused, interrupted or lost calls, and failed API requests.
 
     SESSION is the start of a session id, a transcript, or `last`. Without it, lists the newest failures of all
-    sessions, oldest first. A failure that a fork or branch copied is listed once, with the original. Only failures
-    that Claude Code recorded count, not every text that contains the word "error".
+    sessions. The newest comes last. A failure that a fork or branch copied is listed once, with the original. Only
+    failures that Claude Code recorded count, not every text that contains the word "error".
     """
     criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
     if session is not None:

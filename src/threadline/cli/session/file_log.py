@@ -109,4 +109,5 @@ def _explain_nothing(archive: Archive, path: str, session: str | None, criteria:
             f"No session edited {touching[0].path!r}. `threadline files --path {path}` lists the sessions that read it."
         )
     hint = " For the files of a session, use --session." if path == "last" else ""
-    raise NotFound(f"No session edited a file {path!r}. PATH is a file's path or the end of it, by whole names.{hint}")
+    what = "PATH is a file's path or its last parts, such as src/app.py."
+    raise NotFound(f"No session edited a file {path!r}. {what}{hint}")

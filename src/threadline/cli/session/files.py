@@ -296,7 +296,7 @@ def _explain_no_files(archive: Archive, criteria: CrossSessionFilter, path: str 
         return unknown_project
     if path is None:
         return f"No session touched a file{' in that time' if criteria.time else ''}."
-    return f"No session touched a file that matches {path!r}. --path matches the end of a path, by whole names."
+    return f"No session touched a file that matches {path!r}. Use a file's path or its last parts, such as src/app.py."
 
 
 def _listed_file_row(file: ListedFile) -> dict[str, Any]:

@@ -214,7 +214,7 @@ def _check_encoding(query: str) -> None:
 
 
 def _print_schema(output: str) -> int:
-    rows = schema_columns()
+    rows = sorted(schema_columns(), key=lambda row: row["kind"] != "view")  # views are for queries
     if output != "table":
         out.print_rows(rows, output)
         return EXIT_OK

@@ -79,7 +79,7 @@ def _detect_unchanged_files(context: WasteContext, limits: WasteLimits) -> Itera
         yield context.calls_finding(
             calls[1:],
             label=f"{path} read {len(calls)} times, unchanged",
-            evidence=f"the same result as at line {calls[0].place.line:,}, still in the window",
+            evidence=f"the same result as at line {calls[0].place.line}, still in the window",
             results_only=True,
         )
 
@@ -99,7 +99,7 @@ def _detect_repeated_commands(context: WasteContext, limits: WasteLimits) -> Ite
                 yield context.calls_finding(
                     same_turn[1:],
                     label=f"{call_label(same_turn[0])}: run {len(same_turn)} times",
-                    evidence=f"the same output as at line {same_turn[0].place.line:,}, and nothing changed in between",
+                    evidence=f"the same output as at line {same_turn[0].place.line}, and nothing changed in between",
                 )
 
 

@@ -86,8 +86,7 @@ def _detect_branches(context: WasteContext, _limits: WasteLimits) -> Iterator[Fi
                 yield charges_finding(
                     [charge for request in own for charge in charges.get(request.window.number, ())],
                     label=f"Branch with {count(len(own), 'request')}",
-                    evidence="the conversation goes on elsewhere; "
-                    f"the branch begins at line {branch.first.place.line:,}",
+                    evidence=f"the conversation goes on elsewhere; the branch begins at line {branch.first.place.line}",
                     place=branch.first.place,
                     agent=agent.id,
                     turn=own[0].window.turn if agent.id is None else None,

@@ -120,7 +120,7 @@ class _BreakCauses:
         compaction = self._compactions[at]
         blanked = compaction.kind is CompactionKind.MICRO
         what = "old results were blanked" if blanked else "the conversation was replaced by a summary"
-        return f"{what} at line {compaction.place.line:,}"
+        return f"{what} at line {compaction.place.line}"
 
     def _branch(self, before: SentRequest, request: SentRequest) -> str | None:
         """The conversation went back: the request continues an earlier one than the previous one."""
@@ -200,7 +200,7 @@ class RequestChanges:
             return f"Claude Code {_shorten(old)} sent the previous request, {_shorten(new)} this one"
         between = self._entries[before.first : request.first]
         at = next((entry.line.number for entry in between if _is_resume_hook(entry)), None)
-        return f"the session was resumed at line {at:,}" if at is not None else None
+        return f"the session was resumed at line {at}" if at is not None else None
 
     def _request(self, sent: SentRequest) -> ApiRequestEntry | None:
         """Return the row with the request as it was sent."""
@@ -254,10 +254,10 @@ def _tool_change(entry: Entry) -> str | None:
     """Describe the tools, agents, servers or output style that a row adds or removes. A first list is not a change."""
     loaded = _loaded_tools(entry) if isinstance(entry, UserEntry) else []
     if loaded:
-        return f"tools were loaded at line {entry.line.number:,}{_list_names('added', loaded)}"
+        return f"tools were loaded at line {entry.line.number}{_list_names('added', loaded)}"
     attachment = entry.attachment if isinstance(entry, AttachmentEntry) else None
     if isinstance(attachment, OutputStyle):
-        return f"the output style was set at line {entry.line.number:,}"
+        return f"the output style was set at line {entry.line.number}"
     if not isinstance(attachment, Delta) or attachment.is_initial:
         return None
     added = attachment.added_names or attachment.added_types or []
@@ -265,7 +265,7 @@ def _tool_change(entry: Entry) -> str | None:
     if not added and not removed:
         return None
     what = attachment.type.removesuffix("_delta").replace("_", " ")
-    return f"{what} changed at line {entry.line.number:,}{_list_names('added', added)}{_list_names('removed', removed)}"
+    return f"{what} changed at line {entry.line.number}{_list_names('added', added)}{_list_names('removed', removed)}"
 
 
 def _loaded_tools(entry: UserEntry) -> list[str]:
