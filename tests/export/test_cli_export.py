@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.runner import CliRunner
 from tests.redact.credentials import seeded, token_value
-from tests.transcripts import Part, Pen, lines, prompt, reply, transcript
+from tests.transcripts import Part, Pen, call, lines, prompt, reply, transcript, write
 
 from threadline import files
 from threadline.export import formats
@@ -235,6 +235,25 @@ def test_from_and_to_select_turns(export_format: str, session: Path, cli: CliRun
     assert "I will use it" not in second
     assert "I will use it" in first
     assert "Done with" not in first
+
+
+@pytest.mark.parametrize("export_format", ["html", "md", "json", "txt"])
+def test_a_range_of_turns_has_only_its_own_agents(export_format: str, tmp_path: Path, cli: CliRunner) -> None:
+    """Agents that another turn started, or that no call is known to have started, are left out, and not reported."""
+    parts: list[Part] = []
+    for number in (1, 2):
+        details = {"agentId": f"a{number}", "status": "completed", "content": []}
+        parts += [prompt(f"go {number}"), call("Agent", f"task {number}", result="done", details=details)]
+    session = write_session(tmp_path, *parts)
+    for number in (1, 2, 3):
+        pen = Pen(SESSION, cwd="/work", isSidechain=True, agentId=f"a{number}")
+        rows = transcript(prompt(f"task {number}"), reply(f"answer-{number} a{number}@tide-works.de"), pen=pen)
+        write(session.with_suffix("") / f"subagents/agent-a{number}.jsonl", *rows)
+    options = ("--format", export_format, "--agents", "full", "--out", "x", "--force", "--json")
+    for number in (1, 2):
+        result = cli("export", str(session), *options, "--from", f"{number}", "--to", f"{number}")
+        assert re.findall(r"answer-\d", Path("x").read_text()) == [f"answer-{number}"]
+        assert result.json["hidden"]["email"] == 1
 
 
 def test_a_range_of_turns_reports_its_own_removals(tmp_path: Path, cli: CliRunner) -> None:

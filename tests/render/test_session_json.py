@@ -26,6 +26,6 @@ def test_turns_and_branches_are_those_of_the_main_agent(tmp_path: Path) -> None:
     agent = transcript(prompt("count"), reply("2"), pen=Pen(SESSION, agentId=AGENT, isSidechain=True))
     sample = session(tmp_path, *parts, rewound, agents={AGENT: agent})
     assert len(sample.branches) == 1
-    for view in (View(), View(branch=1), View(from_turn=2)):
+    for view in (View(), View(branch=1), View(to_turn=1)):
         (row,) = session_to_json(sample, view)["agents"]
         assert [item["kind"] for item in row["items"]] == ["task", "reply"]
