@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
@@ -299,7 +299,7 @@ __all__ = [
 ]
 
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "account": ["Ledger", "Rates", "load_rates as rates"],

@@ -7,16 +7,17 @@ pays only for what it uses.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 
-def lazy_exports(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return a module `__getattr__` for `package`.
+def export_lazily(package: str, modules: Mapping[str, Sequence[str]]) -> None:
+    """Let `package` import names on first use.
 
     `modules` maps each module, relative to the package, to the names that it provides; `"load_rates as rates"` exports
-    a name under another one.
+    a name under another one. The package itself defines no `__getattr__`: with one, a type checker would accept any
+    name.
     """
     sources = {}
     for module, names in modules.items():
@@ -24,7 +25,7 @@ def lazy_exports(package: str, modules: Mapping[str, Sequence[str]]) -> Callable
             original, _, public = name.partition(" as ")
             sources[public or original] = module, original
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - that is what Python calls it
+    def import_name(name: str) -> Any:
         if name not in sources:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, original = sources[name]
@@ -32,4 +33,4 @@ def lazy_exports(package: str, modules: Mapping[str, Sequence[str]]) -> Callable
         setattr(sys.modules[package], name, value)
         return value
 
-    return __getattr__
+    sys.modules[package].__getattr__ = import_name  # type: ignore[method-assign] # a module may define it

@@ -16,7 +16,7 @@ import pytest
 from tests.cli.runner import CliRunner
 from tests.redact.planted import digits_of, github, letters, password, stripe
 from tests.subtests import for_each
-from tests.transcripts import SESSION, Part, Pen, call, lines, prompt, reply, transcript
+from tests.transcripts import SESSION, Part, Pen, call, chain, lines, prompt, reply, transcript
 
 from threadline.archive import Archive
 from threadline.export import ExportFormat, ExportOptions, export_sessions, make_staging_folder
@@ -210,6 +210,38 @@ def test_metrics_has_no_text_and_the_same_usage(cli: CliRunner, tmp_path: Path) 
     assert {"Bash", "Edit", "mcp__x__y"} <= set(texts_of(rows))
     for form in ("md", "html", "json", "txt"):
         assert words not in export(main, form, tmp_path / form, Settings(level=Level.METRICS))
+
+
+def test_metrics_has_the_same_turns_and_outcomes(cli: CliRunner, tmp_path: Path) -> None:
+    """What an entry is follows from sentences and tags of Claude Code's own. They stay, and a person's words go."""
+    words = "zebra"
+    refusal = f"The user doesn't want to proceed with this tool use. Then the user said:\nno {words}"
+    queued = {"type": "queued_command", "prompt": f"also {words}", "commandMode": "prompt", "origin": {"kind": "human"}}
+    parts = (
+        prompt(f"<system-reminder>{words}</system-reminder>{words}"),
+        prompt(f"<command-name>/{words}</command-name>\n<command-args>{words}</command-args>"),
+        prompt(f"<local-command-stdout>{words}</local-command-stdout>"),
+        prompt(f"<bash-input>{words}</bash-input>"),
+        prompt(f"Base directory for this skill: /{words}"),
+        bash(words, words),
+        chain("attachment", attachment=queued),
+        call("Bash", words, refusal, details=f"Error: {refusal}", error=True),
+        call("Bash", words, f"<tool_use_error>{words}</tool_use_error>", error=True),
+        call("Bash", words),
+        prompt("[Request interrupted by user for tool use]"),
+        prompt(words),
+    )
+    main = write(tmp_path, *parts)
+    text = export(main, "jsonl", tmp_path / "jsonl", Settings(level=Level.METRICS))
+    assert words not in text
+    copy = tmp_path / "copy/projects/-work-app" / main.name
+    copy.parent.mkdir(parents=True)
+    copy.write_text(text)
+    queries = ("SELECT line, kind, turn FROM prompts ORDER BY line", "SELECT line, outcome FROM calls ORDER BY line")
+    for query in queries:
+        rows, same = (cli("sql", query, "--home", tmp_path / name, "--csv").out for name in ("home", "copy"))
+        assert rows == same
+    assert [row.rpartition(",")[2] for row in rows.split()[1:]] == ["ok", "denied", "error", "interrupted"]
 
 
 def test_strict_removes_more_than_standard(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "threadline"
 LAZY = sorted(
     ".".join(("threadline", *path.parent.relative_to(SOURCE).parts))
     for path in SOURCE.rglob("__init__.py")
-    if "lazy_exports(" in path.read_text()
+    if "export_lazily(" in path.read_text()
 )
 
 
@@ -30,9 +30,9 @@ def _typed_exports(tree: ast.Module) -> set[tuple[str, str, str]]:
 
 
 def _lazy_exports(tree: ast.Module, package: str) -> set[tuple[str, str, str]]:
-    """Return what the table of `lazy_exports` loads: module, name in it, public name."""
+    """Return what the table of `export_lazily` loads: module, name in it, public name."""
     (call,) = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_exports"
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "export_lazily"
     ]
     table: dict[str, list[str]] = ast.literal_eval(call.args[1])
     exports = set()

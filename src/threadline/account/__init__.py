@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.account.budgets import (
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         window_limit,
     )
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "budgets": ["budget_start", "measure_budgets", "read_budgets", "remove_budgets", "save_budget"],

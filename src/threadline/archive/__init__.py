@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.archive.archive import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from threadline.archive.insight_preparation import InsightPreparation
     from threadline.archive.session_sums import SharedSpending, SpendingBySession, UnlistedSpending
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "archive": [

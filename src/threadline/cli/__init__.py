@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from threadline.errors import NotFound
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.cli.commands import run
@@ -44,7 +44,7 @@ def main() -> None:
     run_and_exit(sys.argv[1:])
 
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "commands": ["run"],

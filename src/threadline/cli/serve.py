@@ -155,7 +155,7 @@ def require_web(command: str) -> None:
 def _prepare_index(pool: ArchivePool, jobs: int | None) -> int:
     """Refresh the index, however long that takes; return the number of sessions."""
     if pool.lake is not None:
-        return pool.lake.state.sessions(lakes.SessionFilter(), limit=0)[1]
+        return pool.lake.state.sessions(lakes.LakeSessionFilter(), limit=0)[1]
     if uses_index():
         try:
             pool.prepare(jobs, out.archive_progress)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.convert.conversion import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         write_conversion,
     )
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "conversion": [

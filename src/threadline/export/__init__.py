@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.export.digest_file import DigestFormat, render_digest_file
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from threadline.export.session_redaction import RedactedSession, redact_session
     from threadline.export.splits import parse_splits
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "digest_file": ["DigestFormat", "render_digest_file"],

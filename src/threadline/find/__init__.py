@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.find.changes import StatKey, detect_changes
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     )
     from threadline.find.watch import HomeWatcher
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "changes": ["StatKey", "detect_changes"],

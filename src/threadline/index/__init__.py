@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.index.activity import TranscriptActivity
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from threadline.index.text import extract_fields
     from threadline.index.vocabulary import Vocabulary, normalize_text, strip_escapes, tokenize
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "activity": ["TranscriptActivity"],

@@ -78,6 +78,7 @@ from threadline.model.entries import (
     UserEntry,
     WorktreeStateEntry,
 )
+from threadline.model.program_texts import COMMAND_TAGS
 from threadline.model.session import Act, ActKind
 from threadline.model.text import extract_text
 from threadline.thread import act_of, act_text, strip_prefaces
@@ -90,7 +91,6 @@ _OUTPUT_TAGS = (
     "<local-command-stderr>",
     "<task-notification>",
 )
-_COMMAND_TAGS = ("<command-name>", "<command-message>")
 _RESULT_BLOCKS = (ServerResultBlock, McpToolResultBlock, ToolResultBlock)
 _TYPED_KINDS = frozenset(
     {ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING, ActKind.MEMORY, ActKind.COMMAND, ActKind.FEEDBACK}
@@ -242,7 +242,7 @@ def add_system(entry: SystemEntry, texts: FieldParts) -> None:
 def add_queue(entry: QueueOperationEntry, texts: FieldParts) -> None:
     """Add what was typed while the model was working and waited in the queue."""
     text = entry.text
-    is_machine = text.startswith(("<", '{"task_id"')) and not text.startswith(_COMMAND_TAGS)
+    is_machine = text.startswith(("<", '{"task_id"')) and not text.startswith(COMMAND_TAGS)
     _add_tagged_text(text, "injected" if is_machine else "prompt", texts)
 
 
@@ -251,7 +251,7 @@ def _add_tagged_text(text: str, otherwise: str, texts: FieldParts) -> None:
     start = text.lstrip()[:40]
     if start.startswith(_OUTPUT_TAGS):
         add_parts(texts, "result", [text])
-    elif start.startswith(_COMMAND_TAGS):
+    elif start.startswith(COMMAND_TAGS):
         add_parts(texts, "prompt", [act_text(text, ActKind.COMMAND)])
     else:
         add_parts(texts, otherwise, [text])

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.insight.attribution import attribute_costs
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from threadline.insight.waste import DETECTORS, find_waste
     from threadline.insight.waste.detector import WasteContext, add_amounts
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "attribution": ["attribute_costs"],

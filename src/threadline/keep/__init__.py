@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.keep.cache import open_damaged_packs
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from threadline.keep.truncation import complete_session, longest_version, newest_version
     from threadline.keep.verify import VerifyResult, verify_keep
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "cache": ["open_damaged_packs"],

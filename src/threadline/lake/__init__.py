@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.lake.bronze import (
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     )
     from threadline.lake.tables import TABLES, table_columns
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "bronze": [

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.mcp.answers import Answers
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from threadline.mcp.secret_search import SecretSearch, list_words, surroundings
     from threadline.mcp.server import build_server
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "answers": ["Answers"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.parse.lines import (
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         read_sightings_since,
     )
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "lines": [

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.redact.records import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from threadline.redact.session import Match, RecordScanner, SessionRedactor
     from threadline.redact.settings import Level, Settings
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "rules.formats": ["Span"],

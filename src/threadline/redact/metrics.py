@@ -1,12 +1,14 @@
 """Reduce a record to its metrics: times, kinds, models, tool names, token counts, amounts and sizes, and no text.
 
-What remains is a transcript that threadline can read, with the same usage. A text becomes its length in characters.
+What remains is a transcript that threadline can read, with the same usage, turns and outcomes. A text becomes its
+length in characters; sentences and tags of Claude Code's own stay, because they say what an entry is.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from threadline.model.program_texts import replace_words
 from threadline.redact.records import ID_FIELDS, ID_VALUE, MAX_DEPTH, FormatWords
 from threadline.redact.rules.heuristics import word_set
 from threadline.redact.rules.patterns import compile_lazily
@@ -23,6 +25,8 @@ _WORD = compile_lazily(r"[A-Za-z<][A-Za-z0-9_.:@/\[\]>-]{0,127}|[0-9]{1,4}(?:\.[
 _KIND = compile_lazily(r"[a-z]{2,16}(?:[_-][a-z]{2,16}){0,3}")
 # Texts and numbers in these are the conversation's; only their sizes are metrics.
 _CONVERSATION_FIELDS = word_set("input toolUseResult attachment data mcpMeta snapshot trackedFileBackups")
+# Who typed what was queued while the model worked, and how.
+_QUEUE_FIELDS, _QUEUE_WORDS = word_set("kind commandMode"), word_set("human unclassified prompt bash")
 _RESULT_NUMBERS = word_set(
     "searchCount durationMs durationSeconds totalDurationMs totalTokens totalToolUseCount numFiles numLines numMatches"
     " totalLines"
@@ -82,9 +86,11 @@ def _reduce_text(value: str, key: str, fixed: FormatWords, *, in_conversation: b
         return value
     if in_conversation and key == "type" and _KIND.fullmatch(value):
         return value
+    if in_conversation and key in _QUEUE_FIELDS and value in _QUEUE_WORDS:
+        return value
     if not in_conversation and key in _WORD_FIELDS and _is_plain_word(value):
         return value
-    return describe_text(value)
+    return replace_words(value, describe_text)
 
 
 def describe_text(text: str) -> str:

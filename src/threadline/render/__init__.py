@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.render.call_text import OUTCOME_MARKS
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     )
     from threadline.render.tree import TreeNode, build_tree, draw_tree
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "call_text": ["OUTCOME_MARKS"],

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.reports.ccusage import ccusage_blocks, ccusage_report
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         usage_notes,
     )
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "ccusage": ["ccusage_blocks", "ccusage_report"],

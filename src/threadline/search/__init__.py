@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.search.documents import entries_around, read_prompt
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from threadline.search.ranking import Sort
     from threadline.search.suggest import explain_unused_tool
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "documents": ["entries_around", "read_prompt"],

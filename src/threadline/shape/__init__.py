@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.shape.base import OTHER_TAG, OWN_PREFIX, Shape
     from threadline.shape.drift import UnknownPart, find_unknown, strict_type
     from threadline.shape.lenient import LenientValue, Misfit, fit, lenient_loads, wire_fields
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "base": ["OTHER_TAG", "OWN_PREFIX", "Shape"],

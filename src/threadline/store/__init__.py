@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.store.database import StoredTranscript, has_sqlite_header, read_transcripts
     from threadline.store.keys import SessionKey, StoredSession, StoredSummary, encode_entry
     from threadline.store.session_store import SessionStore
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "database": ["StoredTranscript", "has_sqlite_header", "read_transcripts"],

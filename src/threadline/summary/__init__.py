@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.summary.fold import SummaryFold, SummaryRow, fold_entries, read_session_titles, summarize_transcript
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         title_from_state,
     )
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "fold": ["SummaryFold", "SummaryRow", "fold_entries", "read_session_titles", "summarize_transcript"],

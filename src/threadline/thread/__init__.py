@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.thread.acts import (
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     )
     from threadline.thread.turns import begins_turn, split_into_turns
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "acts": [

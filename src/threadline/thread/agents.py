@@ -25,6 +25,7 @@ from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, FailedEntry, ResultEntry, UserEntry
 from threadline.model.homes import WARM_UP_PROMPT, SideAgentKind, side_agent_kind_by_id
 from threadline.model.places import NOWHERE, AgentId, CallId, EntryId
+from threadline.model.program_texts import INTERRUPT_MESSAGES
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentKind, AgentLink, AgentStatus
 from threadline.model.side_files import AgentMeta
@@ -37,7 +38,7 @@ from threadline.thread.agent_links import (
     link_agents,
     string_input,
 )
-from threadline.thread.calls import INTERRUPT_MESSAGES, CallResult, find_calls, result_blocks, results_by_call
+from threadline.thread.calls import CallResult, find_calls, result_blocks, results_by_call
 from threadline.thread.graph import call_ids
 from threadline.thread.threads import AgentHistory, build_history
 

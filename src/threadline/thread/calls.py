@@ -30,12 +30,16 @@ from threadline.model.calls import Call, Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, Entry, ToolResultEntry, ToolUseEntry, UserEntry
 from threadline.model.names import AGENT_TOOLS, tool_names
 from threadline.model.places import AgentId, CallId, EntryId
+from threadline.model.program_texts import (
+    FEEDBACK_MARKER,
+    INTERRUPT_MESSAGES,
+    INTERRUPTIONS,
+    REFUSALS,
+    TOOL_ERROR_TAG,
+)
 from threadline.model.results import TOOL_RESULTS, OutputResult, ResultValue, ShellOutputResult, typed_result
 from threadline.model.session import Turn
 from threadline.model.text import extract_text
-
-INTERRUPT_MESSAGES = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
-
 
 AGENT_STARTING_TOOLS = AGENT_TOOLS | {"Skill"}
 """The tools that start agents. Other links to agents come from rows that contain their ids."""
@@ -364,24 +368,7 @@ def _is_same_message(speaker: _SpeakerEntry, other: _SpeakerEntry | None) -> boo
 
 Verdict = tuple[Outcome, str]
 
-# How sentences begin that Claude Code writes instead of a result.
-_REFUSALS = (
-    "The user doesn't want to proceed with this tool use.",
-    "User rejected tool use",
-    "Claude requested permissions to ",
-    "Permission to use ",
-    "Permission to read ",
-    "Permission to edit ",
-    "Permission to write ",
-    "Permission for this ",
-    "Permission denied by hook",
-)
 _HOOK_REFUSAL = re.compile(r"(PreToolUse:\S+ hook error:|Hook PreToolUse:\S+ denied |\w+ operation blocked by hook)")
-_INTERRUPTIONS = (
-    *INTERRUPT_MESSAGES,
-    "[Tool call interrupted",
-    "The user doesn't want to take this action right now.",
-)
 # Tools whose own result is a string on success. For other known tools, a string is an error.
 _STRING_RESULT_TOOLS = frozenset({"LS", "LSTool", "NotebookRead", "TodoRead", "ExitPlanMode", "exit_plan_mode"})
 _INTERRUPTED_KIND = "interrupted"
@@ -429,9 +416,9 @@ def _permission_decision(answer: Answer) -> Verdict | None:
 
 def _fixed_sentence(answer: Answer) -> Verdict | None:
     sentence = answer.sentence
-    if sentence.startswith(_INTERRUPTIONS):
+    if sentence.startswith(INTERRUPTIONS):
         return Outcome.INTERRUPTED, f"text: {_first_line(sentence)}"
-    if sentence.startswith(_REFUSALS) or _HOOK_REFUSAL.match(sentence):
+    if sentence.startswith(REFUSALS) or _HOOK_REFUSAL.match(sentence):
         return Outcome.DENIED, f"text: {_first_line(sentence)}"
     return None
 
@@ -451,7 +438,7 @@ def _error_flag(answer: Answer) -> Verdict | None:
 
 
 def _error_element(answer: Answer) -> Verdict | None:
-    return (Outcome.ERROR, "<tool_use_error>") if answer.sentence.startswith("<tool_use_error>") else None
+    return (Outcome.ERROR, "<tool_use_error>") if answer.sentence.startswith(TOOL_ERROR_TAG) else None
 
 
 def _string_result(answer: Answer) -> Verdict | None:
@@ -490,7 +477,6 @@ _OUTCOME_RULES: tuple[Callable[[Answer], Verdict | None], ...] = (
 )
 
 
-_FEEDBACK_MARKER = "the user said:"
 # A button, not words: Claude Code writes this if the person chose to discuss the questions first.
 _CLARIFY_BUTTON = "The user wants to clarify these questions."
 _TRAILING_NOTE = "\n\nNote: The user's next message may contain a correction or preference."
@@ -498,7 +484,7 @@ _TRAILING_NOTE = "\n\nNote: The user's next message may contain a correction or 
 
 def refusal_feedback(entry: UserEntry | AssistantEntry, text: str) -> str | None:
     """Return the person's own words in a result that is a refusal. `text` is what the model saw of it."""
-    _, marker, words = text.partition(_FEEDBACK_MARKER)
+    _, marker, words = text.partition(FEEDBACK_MARKER)
     words = "" if words.lstrip().startswith(_CLARIFY_BUTTON) else words.partition(_TRAILING_NOTE)[0].strip()
     recorded = entry.user_feedback if isinstance(entry, UserEntry) else None
     return words if marker and words else recorded if isinstance(recorded, str) and recorded else None
@@ -508,7 +494,7 @@ def feedback_in_results(entry: UserEntry, blocks: list[ResultBlock]) -> str | No
     """Return the person's own words in a row of results, if one of them is a refusal with words."""
     for block in blocks:
         text = extract_text(block.content)
-        if _FEEDBACK_MARKER in text or entry.user_feedback:
+        if FEEDBACK_MARKER in text or entry.user_feedback:
             # No tool has its own shape for a refusal, so the tool's name is not needed.
             answer = Answer("", entry, block, typed_result(entry.tool_use_result, ""), text)
             if judge_outcome(answer)[0] is Outcome.DENIED and (words := refusal_feedback(entry, text)):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.watch.follower import FollowedEntry, Follower
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "follower": ["FollowedEntry", "Follower"],

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.web.access import IDLE_SECONDS, MAX_SECONDS, Access
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from threadline.web.server import RunningServer, choose_host_name, serve, serve_app
     from threadline.web.session_cache import CachedSession, SessionCache
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "access": ["Access", "IDLE_SECONDS", "MAX_SECONDS"],

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.lazy import lazy_exports
+from threadline.lazy import export_lazily
 
 if TYPE_CHECKING:
     from threadline.render.html.calls.diff import render_unified_diff
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from threadline.render.html.treemap import Tile, draw_treemap
     from threadline.render.html.usage_strip import MAX_BANDS, StripMarks, UsageBand, draw_usage_strip
 
-__getattr__ = lazy_exports(
+export_lazily(
     __name__,
     {
         "calls.diff": ["render_unified_diff"],

@@ -47,7 +47,7 @@ from threadline.model.entries import (
 )
 from threadline.model.names import mcp_server
 from threadline.model.places import Place
-from threadline.thread.acts import PREFACE
+from threadline.model.program_texts import PREFACE
 
 # The length of a thinking block without text is estimated from its signature.
 _SIGNATURE_PER_TOKEN = 4

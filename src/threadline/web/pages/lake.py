@@ -31,6 +31,7 @@ from threadline.render.html import (
     share_bar,
     time_element,
     time_zone_note,
+    with_code,
 )
 from threadline.web import urls
 from threadline.web.pages.annotations import SEND_ORIGIN, annotation_facts, read_or_none
@@ -150,7 +151,7 @@ def _state(request: PageRequest) -> LakeState:
 def _policy_note(state: LakeState) -> Child:
     """What the lake's policy means for readers."""
     policy = state.info.policy
-    return el("p", f"Policy {policy}: {lakes.POLICIES[policy]}.", class_="note")
+    return el("p", with_code(f"Policy {policy}: {lakes.POLICIES[policy]}."), class_="note")
 
 
 def _figures(state: LakeState, total: Sum, ledger: Ledger) -> Iterator[tuple[Child, Child, str | None]]:

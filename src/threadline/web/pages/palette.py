@@ -139,7 +139,8 @@ def _palette_turns(request: PageRequest, session: str, words: list[str]) -> Iter
 def _palette_sessions(request: PageRequest, words: list[str], most: int) -> Iterator[PaletteItem]:
     zone = request.zone()
     if request.pool.lake is not None:
-        sessions, _ = request.pool.lake.state.sessions(lakes.SessionFilter(text=" ".join(words) or None), limit=most)
+        selection = lakes.LakeSessionFilter(text=" ".join(words) or None)
+        sessions, _ = request.pool.lake.state.sessions(selection, limit=most)
         for session in sessions:
             day = format_time(session.last, zone)[:10] if session.last is not None else "time unknown"
             detail = f"{day} · {shorten(', '.join(session.people), 60)}"

@@ -137,7 +137,7 @@ def recent_sessions(request: PageRequest, current: str) -> Markup:
         summaries = request.archive.sessions(SessionFilter(limit=_MAX_SESSIONS)).sessions
         newest = ((str(row.id or row.path.stem), row.title, row.last) for row in summaries)
     else:
-        sessions, _ = lake.state.sessions(lakes.SessionFilter(), limit=_MAX_SESSIONS)
+        sessions, _ = lake.state.sessions(lakes.LakeSessionFilter(), limit=_MAX_SESSIONS)
         newest = ((session.session, session.title, session.last) for session in sessions)
     rows = [
         el(
