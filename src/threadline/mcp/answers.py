@@ -116,27 +116,42 @@ class Answers:
         return self._archive
 
     def preparations(self) -> list[Callable[[], object]]:
-        """Small questions. To answer them loads what first answers need: modules, the index, the newest session."""
+        """Questions about a small session. To answer them loads what first answers need: modules, and the index.
+
+        The newest session is loaded last: nothing else waits for it if it is large.
+        """
         return [
             compile_patterns,
             partial(self.search, "error", 1),
             self.usage,
             partial(self.recall, "error", 1),
-            partial(self.session, "last", turn=1),
-            partial(self.session, "last", show="calls", max_tokens=MIN_TOKENS),
-            partial(self.why, "last"),
+            lambda: self.session(self._small_session(), turn=1),
+            lambda: self.session(self._small_session(), show="calls", max_tokens=MIN_TOKENS),
+            lambda: self.why(self._small_session()),
             self.why,
             self._ask_about_file,
             partial(self.sql, "SELECT 1"),
+            partial(self._load, "last"),
         ]
 
+    def _small_session(self) -> str:
+        """The id of a session in scope that takes little time to read."""
+        sessions = self._smallest_sessions()
+        return str(sessions[0].id) if sessions else "last"
+
+    def _smallest_sessions(self) -> list[SessionSummary]:
+        in_scope = (summary for summary in self.archive.sessions() if self._is_in_scope(summary.project))
+        return sorted(in_scope, key=lambda summary: summary.size)
+
     def _ask_about_file(self) -> None:
-        """Ask for the history of a file that the newest session edited."""
-        for file in self.archive.files(session=self._qualified_id(self._load("last"))):
-            if file.writes:
-                self.file_history(file.path, 1)
-                self.blame(file.path)
-                return
+        """Ask for the history of a file that a small session edited."""
+        for summary in self._smallest_sessions():
+            qualified_id = self.archive.open_index().qualified_id(str(summary.id), summary.path)
+            for file in self.archive.files(session=qualified_id):
+                if file.writes:
+                    self.file_history(file.path, 1)
+                    self.blame(file.path)
+                    return
 
     def recent_sessions(self, limit: int = 50) -> list[SessionSummary]:
         """The newest sessions in scope whose ids are UUIDs: other names may be any text."""
