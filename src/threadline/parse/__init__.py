@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         can_have_summaries,
         find_named_entries,
         find_summaries,
-        summary_ref,
     )
     from threadline.parse.usage import (
         USAGE_NEEDLE,
@@ -111,7 +110,6 @@ __getattr__ = lazy_exports(
             "can_have_summaries",
             "find_named_entries",
             "find_summaries",
-            "summary_ref",
         ],
         "usage": [
             "ContentRow",

@@ -11,18 +11,17 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import takewhile
 
 from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.model.entries import ChainEntry, Entry, SummaryEntry
 from threadline.model.homes import Transcript
-from threadline.model.places import Place, SessionId
+from threadline.model.places import SessionId
 from threadline.model.titles import SummaryRef
 from threadline.parallel import map_transcripts
-from threadline.parse.lines import find_lines
-from threadline.parse.reader import decode_object, entries
+from threadline.parse.lines import Chunk, find_lines
+from threadline.parse.reader import TranscriptReader
 
 _LEAF_KEY, _SUMMARY_KIND, _UUID_KEY = b'"leafUuid"', b'"summary"', b'"uuid"'
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]+)"')
@@ -37,23 +36,16 @@ class NamedEntry(Struct, frozen=True):
     is_agent: bool
 
 
-def summary_ref(entry: Entry, offset: int, transcript: str, session: SessionId | None) -> SummaryRef | None:
-    """Return the summary in an entry at an offset; None if it is another entry, names no entry, or is empty."""
-    if isinstance(entry, SummaryEntry) and entry.leaf_uuid and entry.summary and entry.summary.strip():
-        return SummaryRef(entry.leaf_uuid, entry.summary, transcript, offset, session)
-    return None
-
-
 def find_summaries(transcript: Transcript) -> tuple[SummaryRef, ...]:
     """Find the summaries in a transcript. If it cannot be read, there are none."""
     path, session = str(transcript.path), transcript.session
-    refs = (
-        summary_ref(entry, offset, path, session)
+    return tuple(
+        SummaryRef(entry.leaf_uuid, entry.summary, path, entry.line.offset, session)
         for offset, line in _lines_with(path, _LEAF_KEY)
         if _SUMMARY_KIND in line
         for entry in _decode_line(path, offset, line)
+        if isinstance(entry, SummaryEntry) and entry.leaf_uuid and entry.summary and entry.summary.strip()
     )
-    return tuple(ref for ref in refs if ref is not None)
 
 
 def find_named_entries(transcript: Transcript, ids: Collection[str]) -> tuple[NamedEntry, ...]:
@@ -61,7 +53,7 @@ def find_named_entries(transcript: Transcript, ids: Collection[str]) -> tuple[Na
     encoded = {id_.encode(errors="surrogatepass") for id_ in ids}
     path, session = str(transcript.path), transcript.session
     return tuple(
-        NamedEntry(entry.uuid, offset, session or entry.session_id, bool(entry.is_agent))
+        NamedEntry(entry.uuid, entry.line.offset, session or entry.session_id, bool(entry.is_agent))
         for offset, line in _lines_with(path, _UUID_KEY)
         if not encoded.isdisjoint(_UUID.findall(line))
         for entry in _decode_line(path, offset, line)
@@ -81,15 +73,9 @@ def _lines_with(path: str, needle: bytes) -> Iterator[tuple[int, bytes]]:
             yield from zip(match.offsets, match.lines, strict=True)
 
 
-def _decode_line(path: str, offset: int, line: bytes) -> list[Entry]:
-    """Return the entry of a line; several if it is damaged."""
-    try:
-        return [decode_object(line, Place(path))[0]]
-    except (ValueError, RecursionError):
-        end = offset + len(line)
-        with suppress(Error):
-            return list(takewhile(lambda entry: entry.line.offset < end, entries(path, offset=offset)))
-        return []
+def _decode_line(path: str, offset: int, line: bytes) -> Iterator[Entry]:
+    """Yield the entry of a line; several if it is damaged."""
+    return TranscriptReader(path).decode_line_by_line(Chunk([line], offset), 0)
 
 
 class TranscriptLinks:
