@@ -152,6 +152,23 @@ def test_the_bar_covers_no_text(visit: Visitor) -> None:
     assert bottom <= top + 1
 
 
+def test_only_a_tap_shows_the_buttons_of_an_entry(visit: Visitor) -> None:
+    """They would cover the text that a link leads to. A second tap hides them, and a link works as always."""
+    page = visit.profile(viewport={"width": _WIDTH, "height": _HEIGHT}, has_touch=True, is_mobile=True).new_page()
+    visit.go(page, f"/session/{homes.SHORT}")
+    entry, other = page.locator("article.reply").first, page.locator("article.prompt").first
+    visit.go(page, f"/session/{homes.SHORT}?at={entry.get_attribute('id')}#{entry.get_attribute('id')}")
+    expect(page.locator("article.current")).to_be_in_viewport()
+    buttons = page.locator(".item-buttons")
+    expect(buttons).to_have_count(0)
+    for item, number in ((entry, 1), (entry, 0), (other, 1), (entry, 1)):
+        item.tap()
+        expect(item.locator(".item-buttons")).to_have_count(number)
+        expect(buttons).to_have_count(number)
+    buttons.get_by_role("button").first.tap()
+    expect(page.locator(".status")).to_contain_text("copied")
+
+
 @pytest.mark.parametrize("javascript", [True, False])
 def test_filters_fold(visit: Visitor, javascript: bool) -> None:
     """Two filters are shown, inside the screen; More filters shows the rest. On a desktop all are shown."""

@@ -93,6 +93,18 @@ def test_the_header_counts_what_is_shared_with_other_sessions(tmp_path: Path) ->
     assert "and in 1 more sessions" not in text
 
 
+def test_an_agent_in_the_background_has_a_readable_status(tmp_path: Path) -> None:
+    """The transcript of an agent is missing, and nothing reports its end. The data keeps the recorded status."""
+    task = {"description": "count", "prompt": "Count", "subagent_type": "Explore"}
+    launched = call("Agent", task, "Launched", details={"agentId": AGENT, "status": "async_launched"})
+    write(tmp_path / f"projects/-work/{SESSION}.jsonl", *transcript(prompt("Count"), launched, reply("Later.")))
+    client = Client(tmp_path)
+    page = client.get(f"{_PAGE}/agents").text
+    assert "started in the background" in page
+    assert "async_launched" not in page
+    assert client.get(f"{_PAGE}/agents.json").json()[0]["status"] == "async_launched"
+
+
 def test_the_timeline_has_no_pause_while_an_agent_works(tmp_path: Path) -> None:
     """The main agent waits for twenty minutes, in which its agent works. Then nothing happens for an hour."""
 

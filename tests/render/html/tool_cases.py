@@ -405,7 +405,7 @@ CASES: tuple[Case, ...] = (
         {"prompt": "Go", "run_in_background": True, "model": "haiku"},
         "x",
         {"status": "async_launched", "isAsync": True, "outputFile": "/o"},
-        ("haiku", "runs in the background", "/o"),
+        ("haiku", "started in the background", "/o"),
     ),
     Case("Agent", {"prompt": "Go"}, "Done it\nagentId: a2 (internal)", None, ("Go", "Done it")),
     Case(
@@ -420,7 +420,7 @@ CASES: tuple[Case, ...] = (
         {"title": "W", "script": "const a = 1"},
         "x",
         {"status": "async_launched", "runId": "w1", "summary": "sums up", "workflowName": "W", "scriptPath": "/s.js"},
-        ("W", "const a = 1", "sums up", "runs in the background", "run w1", "/s.js"),
+        ("W", "const a = 1", "sums up", "started in the background", "run w1", "/s.js"),
     ),
     Case(
         "Skill",

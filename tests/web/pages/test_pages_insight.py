@@ -377,6 +377,17 @@ def test_blame_page_opens_only_files_that_sessions_wrote(archive: Archive, tmp_p
     assert "other.md" in parse_page(archive, "/files/blame?path=other.md").html
 
 
+def test_blame_page_leads_to_edits_if_the_text_is_unknown(tmp_path: Path) -> None:
+    """A file that is gone, and that a session has edited but never read or written as a whole."""
+    path = r"C:\work\notes.md"
+    edit = call("Edit", {"file_path": path, "old_string": "a", "new_string": "b"}, result="The file has been updated.")
+    write(tmp_path / f"projects/-work/{SESSION}.jsonl", *transcript(prompt("Edit"), edit, reply("Done.")))
+    with threadline.open(tmp_path) as archive:
+        page = parse_page(archive, f"/files/blame?path={quote(path)}")
+        assert "no transcript has its complete text" in page.words
+        assert f"/files/log?path={quote_plus(path)}" in page.links
+
+
 @pytest.mark.parametrize("by", ["tool", "server", "command", "model", "version", "day", "week", "project"])
 def test_tools_page_equals_the_library(demo: Archive, by: str) -> None:
     """The groups are those of `Archive.tools`, in the order that is asked for."""
