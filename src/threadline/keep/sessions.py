@@ -541,14 +541,18 @@ def _read_title(catalogue: Catalogue, version: Version) -> SessionTitle:
 def _find_summaries(catalogue: Catalogue) -> list[SummaryRef]:
     """The summaries in all sessions of the keep. Each titles the session that has the entry it names."""
     if _find_summaries not in catalogue.memo:
-        from threadline.parse import summary_ref  # noqa: PLC0415 - as in _read_title
+        from threadline.model.entries import SummaryEntry  # noqa: PLC0415 - as in _read_title
+        from threadline.model.titles import SummaryRef  # noqa: PLC0415 - as in _read_title
 
         refs: list[SummaryRef] = []
         for session, main in _mains_by_position(catalogue, list_sessions(catalogue)):
             lines = (line for line in _read_marked_lines(catalogue, main) if _SUMMARY_MARKER in line)
             entries = enumerate(_decode_lines(lines, main.path))
-            found = (summary_ref(entry, at, main.path, SessionId(session.id)) for at, entry in entries)
-            refs += (ref for ref in found if ref is not None)
+            refs += (
+                SummaryRef(entry.leaf_uuid, entry.summary, main.path, at, SessionId(session.id))
+                for at, entry in entries
+                if isinstance(entry, SummaryEntry) and entry.leaf_uuid and entry.summary and entry.summary.strip()
+            )
         catalogue.memo[_find_summaries] = refs
     summaries: list[SummaryRef] = catalogue.memo[_find_summaries]
     return summaries

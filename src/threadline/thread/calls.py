@@ -31,11 +31,14 @@ from threadline.model.entries import AssistantEntry, Entry, ToolResultEntry, Too
 from threadline.model.names import AGENT_TOOLS, tool_names
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.program_texts import (
+    CLARIFY_BUTTON,
     FEEDBACK_MARKER,
+    HOOK_REFUSAL,
     INTERRUPT_MESSAGES,
     INTERRUPTIONS,
     REFUSALS,
     TOOL_ERROR_TAG,
+    TRAILING_NOTE,
 )
 from threadline.model.results import TOOL_RESULTS, OutputResult, ResultValue, ShellOutputResult, typed_result
 from threadline.model.session import Turn
@@ -368,7 +371,6 @@ def _is_same_message(speaker: _SpeakerEntry, other: _SpeakerEntry | None) -> boo
 
 Verdict = tuple[Outcome, str]
 
-_HOOK_REFUSAL = re.compile(r"(PreToolUse:\S+ hook error:|Hook PreToolUse:\S+ denied |\w+ operation blocked by hook)")
 # Tools whose own result is a string on success. For other known tools, a string is an error.
 _STRING_RESULT_TOOLS = frozenset({"LS", "LSTool", "NotebookRead", "TodoRead", "ExitPlanMode", "exit_plan_mode"})
 _INTERRUPTED_KIND = "interrupted"
@@ -418,7 +420,7 @@ def _fixed_sentence(answer: Answer) -> Verdict | None:
     sentence = answer.sentence
     if sentence.startswith(INTERRUPTIONS):
         return Outcome.INTERRUPTED, f"text: {_first_line(sentence)}"
-    if sentence.startswith(REFUSALS) or _HOOK_REFUSAL.match(sentence):
+    if sentence.startswith(REFUSALS) or HOOK_REFUSAL.match(sentence):
         return Outcome.DENIED, f"text: {_first_line(sentence)}"
     return None
 
@@ -477,15 +479,10 @@ _OUTCOME_RULES: tuple[Callable[[Answer], Verdict | None], ...] = (
 )
 
 
-# A button, not words: Claude Code writes this if the person chose to discuss the questions first.
-_CLARIFY_BUTTON = "The user wants to clarify these questions."
-_TRAILING_NOTE = "\n\nNote: The user's next message may contain a correction or preference."
-
-
 def refusal_feedback(entry: UserEntry | AssistantEntry, text: str) -> str | None:
     """Return the person's own words in a result that is a refusal. `text` is what the model saw of it."""
     _, marker, words = text.partition(FEEDBACK_MARKER)
-    words = "" if words.lstrip().startswith(_CLARIFY_BUTTON) else words.partition(_TRAILING_NOTE)[0].strip()
+    words = "" if words.lstrip().startswith(CLARIFY_BUTTON) else words.partition(TRAILING_NOTE)[0].strip()
     recorded = entry.user_feedback if isinstance(entry, UserEntry) else None
     return words if marker and words else recorded if isinstance(recorded, str) and recorded else None
 
