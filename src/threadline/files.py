@@ -483,6 +483,20 @@ def is_running(pid: int) -> bool:
     return True
 
 
+_START_TIME_FIELD = 19
+"""The index of the start time in `/proc/<pid>/stat`, counted after the name."""
+
+
+def process_start_time(pid: int) -> str | None:
+    """Return when a process began, as Linux counts it; None if that is unknown."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    after_name = stat.rpartition(")")[2].split()
+    return after_name[_START_TIME_FIELD] if len(after_name) > _START_TIME_FIELD else None
+
+
 _BATCH_FILES = 256
 _BATCH_BYTES = 64 * 1024 * 1024
 """How many files, or bytes, are written before waiting for the disk."""

@@ -97,6 +97,15 @@ class View(Struct, frozen=True):
     zone: tzinfo = UTC
 
     @property
+    def has_turn_range(self) -> bool:
+        """Whether only some turns are shown."""
+        return self.from_turn is not None or self.to_turn is not None
+
+    def shows_turn(self, number: int) -> bool:
+        """Whether a turn is in the range."""
+        return (self.from_turn is None or number >= self.from_turn) and (self.to_turn is None or number <= self.to_turn)
+
+    @property
     def inside(self) -> View:
         """The view for an agent inside the shown one, which has its own turns and branches."""
         return replace(self, branch=None, thread=False, from_turn=None, to_turn=None)

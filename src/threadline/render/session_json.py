@@ -20,7 +20,7 @@ from threadline.render.outline import (
     TaskUpdateItem,
     View,
 )
-from threadline.render.session_facts import abandoned_turns, continuation_record, group_by_entry
+from threadline.render.session_facts import abandoned_turns, agents_in_view, continuation_record, group_by_entry
 
 FORMAT_VERSION = 2
 """The version of the format. The meaning of a key never changes within a version."""
@@ -35,7 +35,6 @@ def session_to_json(
     started, ended = session.span
     duration = session.wall_time
     environment = session.environment
-    agents = [agent for agent in session.agents if agent.side is None or settings.everything]
     return {
         "format": FORMAT_VERSION,
         "session": session.id,
@@ -55,9 +54,9 @@ def session_to_json(
         "continuations": [continuation_record(link) for link in session.continuations],
         "branch": settings.branch,
         "branches": list(_branch_rows(session.main)),
-        "turns": [_turn_row(turn) for turn in session.turns if _is_turn_shown(turn.number, settings)],
+        "turns": [_turn_row(turn) for turn in session.turns if settings.shows_turn(turn.number)],
         "items": [_item_row(item) for item in place_items(session.main, settings, by_entry)],
-        "agents": [_agent_row(agent, settings, by_entry) for agent in agents]
+        "agents": [_agent_row(agent, settings, by_entry) for agent in agents_in_view(session, settings)]
         if settings.agents is not Detail.NONE
         else [],
         "problems": [_problem_row(problem.kind, problem.place.line, problem.message) for problem in session.problems],
@@ -70,10 +69,6 @@ def _branch_rows(agent: Agent) -> Iterator[dict[str, Any]]:
     for number, branch in enumerate(agent.branches, 1):
         turn_numbers = [turn.number for turn in turns.get(number, ())]
         yield {"number": number, "entries": len(branch.entries), "turns": turn_numbers}
-
-
-def _is_turn_shown(number: int, view: View) -> bool:
-    return (view.from_turn is None or number >= view.from_turn) and (view.to_turn is None or number <= view.to_turn)
 
 
 def _turn_row(turn: Any) -> dict[str, Any]:

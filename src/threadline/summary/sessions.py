@@ -6,6 +6,7 @@ files. `TranscriptSource` is the seam: `FileSource` reads transcripts, the index
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -13,12 +14,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.files import read_at
+from threadline.files import is_running, process_start_time, read_at
 from threadline.find import SessionOwners, drop_shared_transcripts, list_live_session_files
 from threadline.home_files import opened_in_home
 from threadline.model.homes import (
@@ -26,6 +27,8 @@ from threadline.model.homes import (
     Homes,
     ProjectNames,
     SideAgentKind,
+    SideFile,
+    SideFileKind,
     Transcript,
     TranscriptKind,
 )
@@ -35,6 +38,9 @@ from threadline.model.text import count
 from threadline.model.times import moment_from_mtime
 from threadline.model.titles import SummaryRef
 from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, count_started_agents, read_stats
+
+if TYPE_CHECKING:
+    from threadline.model.side_files import LiveSession
 
 _TAIL_BYTES = 16 * 1024
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -437,11 +443,35 @@ def read_agent_head(transcript: Transcript) -> AgentHead:
 
 def _running_sessions(found: list[Found]) -> set[SessionId]:
     registered = [side_file for home in found for side_file in list_live_session_files(home.home)]
-    if not registered:
-        return set()
-    from threadline.summary.running import find_running_sessions  # seldom needed
+    return find_running_sessions(registered) if registered else set()
 
-    return find_running_sessions(registered)
+
+def find_running_sessions(side_files: Iterable[SideFile]) -> set[SessionId]:
+    """Return the sessions whose process is alive, from the registry of live processes in a home.
+
+    After `/clear`, the id in the registry is stale: it names the previous session.
+    """
+    from threadline.model.side_files import LiveSession  # few homes have running sessions
+    from threadline.parse import read_side_content
+
+    sessions: set[SessionId] = set()
+    for side in side_files:
+        if side.kind is not SideFileKind.LIVE_SESSION or not side.path.stem.isdecimal():
+            continue
+        live = read_side_content(side.path, side.home.path, LiveSession)
+        if live is not None and live.session_id is not None and _is_alive(live):
+            sessions.add(live.session_id)
+    return sessions
+
+
+def _is_alive(live: LiveSession) -> bool:
+    # On Windows, nobody can tell.
+    if live.pid is None or live.pid <= 0 or os.name == "nt" or not is_running(live.pid):
+        return False
+    started = process_start_time(live.pid)
+    recorded = str(live.proc_start) if live.proc_start is not None else None
+    # Pids are reused: if both start times are known, they must agree.
+    return started is None or recorded is None or not recorded.isdecimal() or recorded == started
 
 
 def _contains(text: str, part: str) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from threadline.model.call_summary import LAUNCH_STATUSES
 from threadline.model.ledger import sum_amounts
 from threadline.model.results import AgentResult
 from threadline.model.text import count, count_agents, format_amount, format_duration, short_model_name
@@ -210,4 +211,5 @@ def _cells(row: AgentRow, session: CachedSession, request: PageRequest) -> Itera
     yield f"{row.calls:,}" if row.calls is not None else ""
     yield number_element(row.tokens) if row.tokens is not None else ""
     yield format_amount(row.amount) if row.amount is not None else el("span", "unknown", class_="faint")
-    yield [shorten(row.status, 40), el("p", "transcript missing", class_="lacks") if row.missing else None]
+    status = LAUNCH_STATUSES.get(row.status, row.status)
+    yield [shorten(status, 40), el("p", "transcript missing", class_="lacks") if row.missing else None]
