@@ -385,8 +385,8 @@ class Answers:
                 )
             return
         projects = {row.project for row in self.archive.sessions() if row.project}
-        is_known = any(str(parent) in projects for parent in real.parents) or bool(
-            list(self.archive.file_log(str(file if is_foreign else file.absolute()), limit=1))
+        is_known = any(str(parent) in projects for parent in real.parents) or any(
+            row.writes for row in self.archive.files(path=str(file if is_foreign else file.absolute()))
         )
         if not is_known:
             raise BadQuery("No session was started in a directory of this file, or edited it.")
