@@ -244,6 +244,37 @@ def test_builds_that_run_meanwhile_bring_nothing_back(
     assert objects_with(lake, session_id(2)) == []
 
 
+@pytest.mark.parametrize("action", ["build", "forget"])
+def test_what_began_before_a_forget_starts_again(
+    tmp_path: Path, lake: Bucket, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    """`forget` deletes the files that a running build, or another `forget`, is about to read: it reads the new ones."""
+    home = tmp_path / "home"
+    write_and_build(lake, home)
+    write_session(home, 3)
+    push(lake, [home])
+    monkeypatch.setattr(
+        "threadline.lake.erase._require_built", lambda _bucket: import_module("threadline.lake").read_commit(lake)
+    )
+    forget = _run_once(lambda: forget_sources(lake, [_source(lake, 1)]))
+    replace_sources = import_module("threadline.lake.updates").replace_sources
+
+    def replace_late(*arguments: Any) -> Any:
+        forget()
+        return replace_sources(*arguments)
+
+    if action == "forget":
+        build_lake(lake, jobs=1)
+        monkeypatch.setattr("threadline.lake.erase.replace_sources", replace_late)
+        forget_sources(lake, [_source(lake, 2)])
+    else:
+        monkeypatch.setattr("threadline.lake.build.replace_sources", replace_late)
+        assert build_lake(lake, jobs=1).sessions == 1
+    remaining = {3} if action == "forget" else {2, 3}
+    assert {row["session"] for row in rows_of(lake, "sessions")} == set(map(session_id, remaining))
+    assert objects_with(lake, WORDS) == []
+
+
 @pytest.mark.parametrize("compact", [False, True])
 def test_several_forgets_during_a_build_bring_nothing_back(
     tmp_path: Path, lake: Bucket, monkeypatch: pytest.MonkeyPatch, *, compact: bool

@@ -199,8 +199,13 @@ def _rewrite_tables(bucket: Bucket, ids: set[str]) -> int:
         # Listed before publishing: a build that starts later writes files under other names.
         stored = [entry.path for entry in bucket.list(SILVER)]
         catalogue = Catalogue(bucket, commit)
-        replace_sources(catalogue, ids, [], {"threadline.forgotten": str(commit.number)})
-        catalogue.expire_snapshots()
+        try:
+            replace_sources(catalogue, ids, [], {"threadline.forgotten": str(commit.number)})
+            catalogue.expire_snapshots()
+        except FileNotFoundError:
+            if read_commit(bucket) == commit:  # else, another `forget` deleted it
+                raise
+            continue
         published = catalogue.publish(commit.batches)
         if published is not None:
             needed = {*referenced_files(catalogue), commit_path(published.number)}

@@ -113,7 +113,8 @@ def reports_storage_errors(function: Callable[Concatenate[Bucket, _P], _R]) -> C
                 raise
             reason = " ".join(str(error).split())[:_MAX_ERROR].rstrip(".")
             raise Unreadable(
-                f"A file of the tables is missing: {reason}. Run: threadline lake build {bucket.name} --rebuild"
+                f"A file of the tables is missing: {reason}. If `lake forget` is running, try again. Otherwise, run:"
+                f" threadline lake build {bucket.name} --rebuild"
             ) from None
         except OSError as error:
             # Not of the storage: an error about another file, or a reader that closed the pipe.
