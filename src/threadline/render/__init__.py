@@ -54,9 +54,7 @@ if TYPE_CHECKING:
         entry_key,
     )
     from threadline.render.receipt import draw_receipt
-    from threadline.render.reconciliation import (
-        reconciliation_lines,
-    )
+    from threadline.render.reconciliation import reconciliation_lines
     from threadline.render.session_facts import (
         NO_TRANSCRIPT,
         AgentPlacement,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, Entry
 from threadline.model.ledger import Sum, sum_fields
-from threadline.model.session import Agent, Session
+from threadline.model.places import Problem
+from threadline.model.session import Agent, Session, Turn
 from threadline.render.items import PlacedItem, place_items
 from threadline.render.outline import (
     BranchItem,
@@ -59,7 +61,7 @@ def session_to_json(
         "agents": [_agent_row(agent, settings, by_entry) for agent in agents_in_view(session, settings)]
         if settings.agents is not Detail.NONE
         else [],
-        "problems": [_problem_row(problem.kind, problem.place.line, problem.message) for problem in session.problems],
+        "problems": list(map(_problem_row, session.problems)),
     }
 
 
@@ -71,7 +73,7 @@ def _branch_rows(agent: Agent) -> Iterator[dict[str, Any]]:
         yield {"number": number, "entries": len(branch.entries), "turns": turn_numbers}
 
 
-def _turn_row(turn: Any) -> dict[str, Any]:
+def _turn_row(turn: Turn) -> dict[str, Any]:
     duration = turn.duration
     return {
         "number": turn.number,
@@ -156,9 +158,9 @@ def _call_row(call: Call) -> dict[str, Any]:
     }
 
 
-def _problem_row(kind: Any, line: int | None, message: str) -> dict[str, Any]:
-    return {"kind": str(kind), "line": line, "message": message}
+def _problem_row(problem: Problem) -> dict[str, Any]:
+    return {"kind": str(problem.kind), "line": problem.place.line, "message": problem.message}
 
 
-def _iso_time(value: Any) -> str | None:
-    return value.isoformat() if value is not None else None
+def _iso_time(time: datetime | None) -> str | None:
+    return time.isoformat() if time is not None else None

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -35,7 +35,7 @@ from threadline.model.homes import (
 from threadline.model.places import SessionId
 from threadline.model.tables import Listing
 from threadline.model.text import count
-from threadline.model.times import moment_from_mtime
+from threadline.model.times import FIRST_MOMENT, moment_from_mtime
 from threadline.model.titles import SummaryRef
 from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, count_started_agents, read_stats
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from threadline.model.side_files import LiveSession
 
 _TAIL_BYTES = 16 * 1024
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 SessionKey = tuple[str, str, SessionId | None]
 """A session across a home and what the keep has of it: the home's name, its folder and the session's id."""
@@ -237,7 +236,7 @@ def list_sessions(
                 progress(transcript.size)
         if chosen.limit is not None and len(summaries) >= chosen.limit:
             break
-    summaries.sort(key=lambda summary: (summary.last or _NEVER, str(summary.path)), reverse=True)
+    summaries.sort(key=lambda summary: (summary.last or FIRST_MOMENT, str(summary.path)), reverse=True)
     shown = summaries[: chosen.limit]
     return SessionList(shown, len(summaries) - len(shown) + sum(1 for _ in candidates))
 
@@ -320,7 +319,7 @@ class _SummaryBuilder:
             (chosen.title is None or _contains(summary.title, chosen.title))
             and (chosen.agent_type is None or any(_contains(kind, chosen.agent_type) for kind in summary.agent_types))
             and (chosen.since is None or (summary.last is not None and summary.last >= chosen.since))
-            and (chosen.until is None or (summary.first or summary.last or _NEVER) <= chosen.until)
+            and (chosen.until is None or (summary.first or summary.last or FIRST_MOMENT) <= chosen.until)
         )
 
 
@@ -412,7 +411,7 @@ def read_last_timestamp(transcript: Transcript) -> datetime:
                 return max(times)
             if tail >= transcript.size:
                 break
-    return moment_from_mtime(transcript.mtime_ns) or _NEVER
+    return moment_from_mtime(transcript.mtime_ns) or FIRST_MOMENT
 
 
 def _first_whole_line(transcript: Transcript, tail: int) -> int:
