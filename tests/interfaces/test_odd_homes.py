@@ -145,6 +145,27 @@ def _choices(server: entry_points.WebClient, choice: Any) -> list[Any]:
     return [server.json(f"{row['address']}/about.json") for row in choice["choices"]]
 
 
+@pytest.mark.parametrize(("name", "has_session"), [("notes", True), (FIRST, True), (FIRST, False)])
+def test_edit_of_an_agent_apart_from_its_session_is_shown(tmp_path: Path, name: str, has_session: bool) -> None:
+    """The log has its diff, whether the session is in another project, in another home, or gone."""
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for home in homes:
+        (home / "projects").mkdir(parents=True)
+    if has_session:
+        odd_homes.write(homes[0] / f"projects/-work-app/{name}.jsonl", odd_homes.conversation("a", 1_000))
+    rows = odd_homes.agent_rows("b", 20, "a1", session=name, day=2)
+    block = {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {"file_path": "/work/app/x.py"}}
+    rows[1]["message"]["content"] = [block]
+    answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}
+    details = {"type": "create", "filePath": "/work/app/x.py", "content": "hi", "structuredPatch": []}
+    message = {"role": "user", "content": [answer]}
+    rows.append({**rows[0], "uuid": "r", "parentUuid": "b-a", "message": message, "toolUseResult": details})
+    odd_homes.write(homes[name == FIRST] / f"projects/-work-other/{name}/subagents/agent-a1.jsonl", rows)
+    with threadline.open(homes) as archive:
+        (edit,) = archive.file_log("x.py")
+    assert "+hi" in edit.diff
+
+
 def test_named_session_includes_what_it_copied(tmp_path: Path) -> None:
     """`calls` and `errors` of a session have its copies, in the command and in the library; lists over all do not."""
     rows = odd_homes.conversation("a", 1_000, session=FIRST)
