@@ -83,13 +83,13 @@ def split_into_windows(timed: Iterable[tuple[datetime, _T]], length: timedelta) 
     """Split timed items, oldest first, into windows."""
     window: list[tuple[datetime, _T]] = []
     begins = datetime.min.replace(tzinfo=UTC)
-    for when, charge in timed:
+    for when, item in timed:
         if window and when - begins > length:
             yield window
             window = []
         if not window:
             begins = _start_of_hour(when)
-        window.append((when, charge))
+        window.append((when, item))
     if window:
         yield window
 
