@@ -174,7 +174,8 @@ def session_directories(main: Path, homes: Homes = NO_HOMES) -> Iterator[Path]:
 def other_folders(main: Path) -> list[Path]:
     """Return the other project folders in which files of a session may be, without those that have its transcript.
 
-    If several folders have a transcript of that name, files elsewhere belong to the first of them: see `SessionOwners`.
+    If several folders have a transcript of that name, files elsewhere belong to the first of them by path: see
+    `SessionOwners`.
     """
     folder = main.absolute().parent
     if folder.parent.name != PROJECTS or not is_uuid(main.stem):  # other names are not unique
@@ -186,7 +187,7 @@ def other_folders(main: Path) -> list[Path]:
         other = folder.parent / name
         if not os.path.exists(other / main.name):  # noqa: PTH110 - Path.exists may raise
             others.append(other)
-        elif name < folder.name:
+        elif str(other / main.name) < str(folder / main.name):
             return []
     return others
 
