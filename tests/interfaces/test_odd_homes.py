@@ -145,6 +145,30 @@ def _choices(server: entry_points.WebClient, choice: Any) -> list[Any]:
     return [server.json(f"{row['address']}/about.json") for row in choice["choices"]]
 
 
+def test_agent_in_a_third_folder_belongs_to_the_first_session_by_path(tmp_path: Path) -> None:
+    """The list, the session itself, SQL and the index agree: `-work-app/5eed` is before `-work/5eed`."""
+    (home,) = odd_homes.CASES["the same id in two folders, with an agent in a third"](tmp_path / "home")
+    with threadline.open(home) as archive:
+        archive.refresh()
+        listed = {session.path.parent.name: session.agents for session in archive.sessions()}
+        read = {name: archive.session_at(home / f"projects/{name}/{FIRST}.jsonl").agents for name in listed}
+        rows = archive.sql("SELECT transcript, agents FROM sessions")
+        briefs = {Path(brief.path).parent.name: brief.agents for brief in archive.open_index().sessions()}
+    expected = {"-work": 0, "-work-app": 1}
+    assert listed == briefs == expected
+    assert {name: len(agents) for name, agents in read.items()} == expected
+    assert {Path(row["transcript"]).parent.name: row["agents"] for row in rows} == expected
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_homes_that_share_their_projects_have_each_session_once(tmp_path: Path, index: bool) -> None:
+    """Its id is not ambiguous, and the first home has it."""
+    homes = odd_homes.CASES["two homes with the same projects"](tmp_path / "homes")
+    with threadline.open(homes, index=index) as archive:
+        assert archive.transcript(FIRST).home.path == homes[0]
+        assert [(len(home.projects), len(home.transcripts)) for home in archive.found] == [(1, 2), (0, 0)]
+
+
 @pytest.mark.parametrize(("name", "has_session"), [("notes", True), (FIRST, True), (FIRST, False)])
 def test_edit_of_an_agent_apart_from_its_session_is_shown(tmp_path: Path, name: str, has_session: bool) -> None:
     """The log has its diff, whether the session is in another project, in another home, or gone."""
