@@ -154,7 +154,9 @@ def test_agent_in_a_third_folder_belongs_to_the_first_session_by_path(tmp_path: 
         read = {name: archive.session_at(home / f"projects/{name}/{FIRST}.jsonl").agents for name in listed}
         rows = archive.sql("SELECT transcript, agents FROM sessions")
         briefs = {Path(brief.path).parent.name: brief.agents for brief in archive.open_index().sessions()}
+        named = {name: len(archive.agents(session=f"{name}/{FIRST}")) for name in listed}
     expected = {"-work": 0, "-work-app": 1}
+    assert named == expected
     assert listed == briefs == expected
     assert {name: len(agents) for name, agents in read.items()} == expected
     assert {Path(row["transcript"]).parent.name: row["agents"] for row in rows} == expected

@@ -527,12 +527,11 @@ class TranscriptSelection(Struct, frozen=True):
 def select_transcripts(connection: sqlite3.Connection, session: str | None, project: str | None) -> TranscriptSelection:
     """The transcripts of a session, in projects whose path contains a text, ignoring case.
 
-    A session is named by its id or a prefix; with `FOLDER/` before that, only transcripts in that project folder count.
+    A session is named by its id or a prefix; with `FOLDER/` before that, only the one in that project folder counts.
     """
     rows = connection.execute(
-        """SELECT t.transcript_id, t.lines, t.project_id, p.folder,
-            COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id))
-        FROM transcripts t JOIN projects p ON p.project_id = t.folder_id"""
+        f"""SELECT t.transcript_id, t.lines, t.project_id, p.folder, {SESSION_SQL}
+        FROM transcripts t JOIN projects p ON p.project_id = t.project_id"""
     ).fetchall()
     projects = _matching_projects(connection, project) if project is not None else None
     if session is not None and "/" in session:
