@@ -222,7 +222,7 @@ class Index:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The read-only SQLite connection, for a look around; `docs/index.md` documents the tables."""
+        """The read-only SQLite connection; `docs/index.md` documents the tables."""
         return self._connection
 
     @contextmanager
