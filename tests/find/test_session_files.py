@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 from tests.find.home_files import OTHER_SESSION, SESSION, write
 
-from threadline.find import DirectoryWalk, OutOfTime, find_main_transcript, recent_transcripts, session_transcripts
+from threadline.find import (
+    DirectoryWalk,
+    OutOfTime,
+    find_main_transcript,
+    note_session_links,
+    recent_transcripts,
+    session_todo_files,
+    session_transcripts,
+)
 from threadline.find import sibling_transcripts as siblings
 from threadline.find.listing import Directory
-from threadline.model.homes import Home, Transcript
+from threadline.model.homes import NO_HOMES, Home, Transcript
 
 MAIN = f"projects/-a/{SESSION}.jsonl"
 
@@ -103,3 +111,18 @@ def test_listing_stops_at_the_deadline(tmp_path: Path) -> None:
     with pytest.raises(OutOfTime):
         listed.extend(recent_transcripts(Home(tmp_path, "option"), 0, too_late=lambda: next(calls)))
     assert len(listed) == 512
+
+
+def test_files_under_todos_belong_to_the_session_of_that_name(tmp_path: Path) -> None:
+    """Names that begin alike, or differ in case, are those of other sessions. Links are reported for their session."""
+    main = write(tmp_path, "projects/-a/notes.jsonl")
+    write(tmp_path, "todos/notes-agent-notes.json")
+    write(tmp_path, "todos/notes-agent-a1.json")
+    write(tmp_path, "todos/Notes-agent-Notes.json")
+    write(tmp_path, "todos/notes2-agent-notes2.json")
+    assert [agent for agent, _path in session_todo_files(main)] == ["a1", None]
+    for name in ("notes-agent-a2.json", "notes2-agent-a3.json"):
+        (tmp_path / "todos" / name).symlink_to(main)
+    walk = DirectoryWalk()
+    note_session_links(main, "notes", NO_HOMES, walk)
+    assert [Path(problem.place.transcript).name for problem in walk.problems] == ["notes-agent-a2.json"]

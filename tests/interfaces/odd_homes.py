@@ -134,6 +134,15 @@ def _two_folders_with_a_copy(root: Path) -> list[Path]:
     return [root]
 
 
+def _agent_apart_from_two_folders(root: Path) -> list[Path]:
+    write(root / f"projects/-work/{FIRST}.jsonl", conversation("a", 1_000, session=FIRST))
+    write(root / f"projects/-work-app/{FIRST}.jsonl", conversation("b", 20, session=FIRST, day=2))
+    write(
+        root / f"projects/-work-zoo/{FIRST}/subagents/agent-a1.jsonl", agent_rows("c", 300, "a1", session=FIRST, day=3)
+    )
+    return [root]
+
+
 def _two_homes(root: Path) -> list[Path]:
     rows = conversation("a", 1_000, session=FIRST)
     write(root / "one" / _PROJECT / f"{FIRST}.jsonl", rows)
@@ -209,6 +218,14 @@ def _agent_in_two_files(root: Path) -> list[Path]:
     return [root]
 
 
+def _shared_projects(root: Path) -> list[Path]:
+    write(root / "one" / _PROJECT / f"{FIRST}.jsonl", conversation("a", 1_000, session=FIRST))
+    write(root / "one" / _PROJECT / FIRST / "subagents/agent-a1.jsonl", agent_rows("b", 20, "a1", session=FIRST))
+    (root / "two").mkdir()
+    (root / "two/projects").symlink_to(root / "one/projects")
+    return [root / "one", root / "two"]
+
+
 SEVERAL_HOMES = "two homes with copies"
 CASES: dict[str, Callable[[Path], list[Path]]] = {
     "copy under another id": _copy_under_another_id,
@@ -221,7 +238,9 @@ CASES: dict[str, Callable[[Path], list[Path]]] = {
     "hard link under an id that sorts first": _hard_link_that_sorts_first,
     "the same id in two folders": _two_folders,
     "the same id in two folders, with a copy": _two_folders_with_a_copy,
+    "the same id in two folders, with an agent in a third": _agent_apart_from_two_folders,
     SEVERAL_HOMES: _two_homes,
+    "two homes with the same projects": _shared_projects,
     "names that are no UUID": _odd_names,
     "agent that names another session": _foreign_agent,
     "agents without a session": _agents_without_a_session,

@@ -145,6 +145,53 @@ def _choices(server: entry_points.WebClient, choice: Any) -> list[Any]:
     return [server.json(f"{row['address']}/about.json") for row in choice["choices"]]
 
 
+def test_agent_in_a_third_folder_belongs_to_the_first_session_by_path(tmp_path: Path) -> None:
+    """The list, the session itself, SQL and the index agree: `-work-app/5eed` is before `-work/5eed`."""
+    (home,) = odd_homes.CASES["the same id in two folders, with an agent in a third"](tmp_path / "home")
+    with threadline.open(home) as archive:
+        archive.refresh()
+        listed = {session.path.parent.name: session.agents for session in archive.sessions()}
+        read = {name: archive.session_at(home / f"projects/{name}/{FIRST}.jsonl").agents for name in listed}
+        rows = archive.sql("SELECT transcript, agents FROM sessions")
+        briefs = {Path(brief.path).parent.name: brief.agents for brief in archive.open_index().sessions()}
+        named = {name: len(archive.agents(session=f"{name}/{FIRST}")) for name in listed}
+    expected = {"-work": 0, "-work-app": 1}
+    assert named == expected
+    assert listed == briefs == expected
+    assert {name: len(agents) for name, agents in read.items()} == expected
+    assert {Path(row["transcript"]).parent.name: row["agents"] for row in rows} == expected
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_homes_that_share_their_projects_have_each_session_once(tmp_path: Path, index: bool) -> None:
+    """Its id is not ambiguous, and the first home has it."""
+    homes = odd_homes.CASES["two homes with the same projects"](tmp_path / "homes")
+    with threadline.open(homes, index=index) as archive:
+        assert archive.transcript(FIRST).home.path == homes[0]
+        assert [(len(home.projects), len(home.transcripts)) for home in archive.found] == [(1, 2), (0, 0)]
+
+
+@pytest.mark.parametrize(("name", "has_session"), [("notes", True), (FIRST, True), (FIRST, False)])
+def test_edit_of_an_agent_apart_from_its_session_is_shown(tmp_path: Path, name: str, has_session: bool) -> None:
+    """The log has its diff, whether the session is in another project, in another home, or gone."""
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for home in homes:
+        (home / "projects").mkdir(parents=True)
+    if has_session:
+        odd_homes.write(homes[0] / f"projects/-work-app/{name}.jsonl", odd_homes.conversation("a", 1_000))
+    rows = odd_homes.agent_rows("b", 20, "a1", session=name, day=2)
+    block = {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {"file_path": "/work/app/x.py"}}
+    rows[1]["message"]["content"] = [block]
+    answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}
+    details = {"type": "create", "filePath": "/work/app/x.py", "content": "hi", "structuredPatch": []}
+    message = {"role": "user", "content": [answer]}
+    rows.append({**rows[0], "uuid": "r", "parentUuid": "b-a", "message": message, "toolUseResult": details})
+    odd_homes.write(homes[name == FIRST] / f"projects/-work-other/{name}/subagents/agent-a1.jsonl", rows)
+    with threadline.open(homes) as archive:
+        (edit,) = archive.file_log("x.py")
+    assert "+hi" in edit.diff
+
+
 def test_named_session_includes_what_it_copied(tmp_path: Path) -> None:
     """`calls` and `errors` of a session have its copies, in the command and in the library; lists over all do not."""
     rows = odd_homes.conversation("a", 1_000, session=FIRST)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.transcripts import SESSION, Pen
+from tests.transcripts import SESSION, Pen, reply, transcript, write
 
 import threadline
+from threadline.find import transcript_at
 from threadline.model.entries import AssistantEntry, ProgressEntry
 from threadline.model.homes import Home, Transcript, TranscriptKind
 from threadline.model.places import AgentId, SessionId
@@ -232,7 +233,15 @@ def test_constant_id_on_every_row_is_linear(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "time",
-    ["2026-11-15T09:99:00Z", "2026-11-15T09:00:00.000ZZ", "xxxxxxxxxxTxxxZ", "\x1b]0;evil\x07TxZ", "2026-11-15T09Z"],
+    [
+        "2026-11-15T09:99:00Z",
+        "2026-11-15T09:00:00.000ZZ",
+        "xxxxxxxxxxTxxxZ",
+        "\x1b]0;evil\x07TxZ",
+        "2026-11-15T09Z",
+        "2026-11-31T09:00:00.000Z",
+        "2026-11-00T09:00:00.000Z",
+    ],
 )
 def test_row_without_a_valid_time_gets_the_previous_one(tmp_path: Path, time: str) -> None:
     """A day then has what `--since` finds."""
@@ -318,6 +327,15 @@ def test_rows_of_an_agents_file_belong_to_the_agent(tmp_path: Path) -> None:
     home = Home(tmp_path, "option")
     transcript = Transcript(path, home, "-w", TranscriptKind.AGENT, 1, 0, SessionId("s"), AgentId("a1"))
     assert read_sightings(transcript).origins[0].agent == "a1"
+
+
+@pytest.mark.parametrize(
+    "name", [f"{SESSION}/subagents/worker.jsonl", f"{SESSION}/subagents/AGENT-a1.jsonl", "agent-a1.jsonl"]
+)
+def test_rows_of_an_agent_are_not_copies_whatever_its_file_is_called(tmp_path: Path, name: str) -> None:
+    """They name the session of their directory. A folder above the home may have any name."""
+    path = write(tmp_path / "subagents" / "projects" / "-w" / name, *transcript(reply("ok"), pen=Pen(isSidechain=True)))
+    assert [origin.forked for origin in read_sightings(transcript_at(path)).origins] == [False]
 
 
 def test_line_above_the_limit_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

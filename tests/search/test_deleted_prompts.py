@@ -164,3 +164,13 @@ def _record_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
 
     monkeypatch.setattr(documents, name, wrapper)
     return calls
+
+
+def test_session_with_capital_letters_is_not_deleted(archive: Archive) -> None:
+    """Its prompts are found in its transcript, and not as those of a deleted session. `history` compares ids alike."""
+    capital = GONE.upper()
+    archive.write(prompt("a beacon"), session=capital, pen=Pen(capital))
+    _write_history(archive, _row("a beacon", capital))
+    with archive.opened() as index:
+        hits = search(index, "beacon", now=NOW)
+    assert [(hit.session, hit.gone, hits.total) for hit in hits.hits] == [(capital, False, 1)]

@@ -167,3 +167,13 @@ def test_highlights_another_form_of_a_word(tmp_path: Path, query: str, text: str
     highlighted = [hit.snippet[start:end] for start, end in hit.highlights]
     assert text in highlighted
     assert "pier" in highlighted
+
+
+def test_note_names_the_spelling_of_words_in_separate_entries(archive: Archive) -> None:
+    """If misspelled words are in separate entries only, the note says both."""
+    with archive.opened() as index:
+        hits = search(index, "kiled listner", now=NOW, near=True, sort="time")
+    assert {hit.session for hit in hits.hits} == {FIRST}
+    assert hits.note is not None
+    assert "did you mean 'killed'?" in hits.note
+    assert "these contain some" in hits.note

@@ -456,3 +456,15 @@ def test_real_agents_are_linked_or_have_a_reason(capsys: pytest.CaptureFixture[s
     assert steps[LinkEvidence.RESULT] >= 1
     with capsys.disabled():
         print(*(f"{count:6} {step}" for step, count in steps.most_common()), sep="\n")  # noqa: T201 - figures to look at
+
+
+def test_queue_in_an_agents_transcript_records_no_act() -> None:
+    """In a session's own transcript, a prompt that was queued and taken up is steering. No person steers an agent."""
+    queue = [
+        meta("queue-operation", operation="enqueue", content="faster"),
+        meta("queue-operation", operation="remove"),
+    ]
+    entries = entries_of(*queue, pen=Pen(version="2.0.60"))
+    main, (agent,) = assemble_agents(entries, [agent_file(prompt("Sort it"), *queue, version="2.0.60")])
+    assert [str(act.kind) for act in main.acts] == ["prompt", "steering"]
+    assert agent.acts == ()

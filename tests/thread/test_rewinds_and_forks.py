@@ -72,3 +72,15 @@ def test_fork_is_the_copy_even_if_its_original_continued_later() -> None:
     assert (str(continuation.kind), continuation.session, continuation.forward) == ("fork", "one", False)
     (continuation,) = detect_continuations(SessionId("one"), original, [OtherSession(SessionId("two"), tuple(fork))])
     assert (str(continuation.kind), continuation.session, continuation.forward) == ("fork", "two", True)
+
+
+def test_original_continued_first_in_any_time_zone() -> None:
+    """The rows that only the original has begin first: as a moment, not as text."""
+    shared = [prompt_row("p1", None, session="none", at=1)]
+    early, late = "2026-01-01T11:00:00+02:00", "2026-01-01T10:00:00.000Z"
+    original = decode_rows(*shared, prompt_row("p3", "p1", "early", session="none") | {"timestamp": early})
+    copy = decode_rows(*shared, prompt_row("p2", "p1", "late", session="none") | {"timestamp": late})
+    continuations = detect_continuations(SessionId("two"), copy, [OtherSession(SessionId("one"), tuple(original))])
+    assert [(part.session, part.forward) for part in continuations if part.session == "one"] == [("one", False)]
+    continuations = detect_continuations(SessionId("one"), original, [OtherSession(SessionId("two"), tuple(copy))])
+    assert [(part.session, part.forward) for part in continuations if part.session == "two"] == [("two", True)]

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from tests.subtests import for_each
 from tests.thread.session_cases import folder
-from tests.transcripts import SESSION, call, chain, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, call, chain, prompt, reply, transcript, write
 
 from threadline.errors import NotFound
 from threadline.load import Session, read
+from threadline.model.places import Place
 from threadline.model.titles import Title, TitleSource
 
 NESTED = "calls-of-agents-belong-to-the-turn-that-started-them"
@@ -88,3 +89,16 @@ def test_ids_may_be_half_a_surrogate_pair(tmp_path: Path) -> None:
     main = tmp_path / f"{SESSION}.jsonl"
     main.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
     assert read(main).ledger.total.charges == 1
+
+
+def test_place_may_name_its_transcript_by_the_end_of_its_path(tmp_path: Path) -> None:
+    """Whole names are compared: `a1.jsonl` is not the agent's transcript `agent-a1.jsonl`."""
+    main = write(tmp_path / "a1.jsonl", *transcript(prompt("Sort", cwd="/main")))
+    agent = transcript(prompt("Sort", cwd="/agent"), pen=Pen(isSidechain=True, agentId="a1"))
+    write(tmp_path / "a1" / "subagents" / "agent-a1.jsonl", *agent)
+    session = read(main)
+    assert [session.at(f"{name}.jsonl:1").cwd for name in ("a1", "agent-a1")] == ["/main", "/agent"]
+    assert [session.context(at=f"{name}.jsonl:1").agent for name in ("a1", "agent-a1")] == [None, "a1"]
+    found = session.find(Place.parse("subagents/agent-a1.jsonl:1"))
+    assert found is not None
+    assert found.line.transcript.endswith("agent-a1.jsonl")

@@ -131,6 +131,15 @@ def test_follows_one_session_in_all_its_files(tmp_path: Path) -> None:
     assert sorted(poll_lines(follower)) == sorted([row(1), row(3), row(4), mine])
 
 
+def test_ids_that_differ_in_case_are_different_sessions(tmp_path: Path) -> None:
+    """An agent's rows beside the sessions are followed for the session that they name."""
+    session = OTHER.replace("5e551011", "ABCDEF01")
+    follower = Follower([home(tmp_path)], session=SessionId(session))
+    mine, other = (line({"type": "user", "sessionId": id_}) for id_ in (session, session.lower()))
+    add(main_path(tmp_path).with_name("agent-c.jsonl"), other + mine)
+    assert poll_lines(follower) == [mine]
+
+
 def test_follows_a_transcript_outside_any_home(tmp_path: Path) -> None:
     """Its session's directory is followed, but no file next to it."""
     path = tmp_path / "kept" / f"{SESSION}.jsonl"

@@ -290,7 +290,7 @@ def _sum_by_tool(charges: Iterable[Charge], keys: list[Key], position: int) -> d
             tools = tools[:1]
         for number, tool in enumerate(tools):
             group = (*others[:position], tool, *others[position:])
-            totals = sums.setdefault((group, charge.rate), [0] * 9)
+            totals = sums.setdefault((group, charge.rate), [0] * len(COUNTS))
             for column, count in enumerate(counts):
                 totals[column] += count // len(tools) + (number < count % len(tools))
     return sums

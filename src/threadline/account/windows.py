@@ -84,13 +84,13 @@ def split_into_windows(timed: Iterable[tuple[datetime, _T]], length: timedelta) 
     """Split timed items, oldest first, into windows."""
     window: list[tuple[datetime, _T]] = []
     begins = FIRST_MOMENT
-    for when, charge in timed:
+    for when, item in timed:
         if window and when - begins > length:
             yield window
             window = []
         if not window:
             begins = _start_of_hour(when)
-        window.append((when, charge))
+        window.append((when, item))
     if window:
         yield window
 

@@ -452,15 +452,18 @@ class Archive:
 
     @property
     def found(self) -> list[Found]:
-        """The projects and transcripts of each home. Side files are included only if they name a project's path."""
+        """The projects and transcripts of each home, those that homes share once.
+
+        Side files are included only if they name a project's path.
+        """
         if self._found is None:
             index = self._source()
             if index is not None:
                 self._found = index.homes(self.homes)
             else:
-                from threadline.find import look
+                from threadline.find import drop_shared_transcripts, look
 
-                self._found = [look(home, side_files=False) for home in self.homes]
+                self._found = list(drop_shared_transcripts(look(home, side_files=False) for home in self.homes))
         return self._found
 
     def look(self) -> list[Found]:
@@ -1165,7 +1168,7 @@ class Archive:
     def _sources(self, session: str | None, project: str | None, since: datetime | None) -> Iterator[EntrySource]:
         """The transcripts that may contain entries of a session, a project and a period."""
         from threadline.archive.entries import EntrySource
-        from threadline.find import TranscriptProjects, drop_shared_transcripts
+        from threadline.find import TranscriptProjects
         from threadline.parse import named_session
 
         check_texts(project=project)
@@ -1173,9 +1176,8 @@ class Archive:
         sessions = self._match_sessions(session) if session is not None else None
         # A file last modified before then contains nothing from after it.
         oldest = since.timestamp() * 1e9 if since is not None else 0
-        homes = list(drop_shared_transcripts(self.found))
-        projects = TranscriptProjects(homes, lambda agent: named_session(agent.path))
-        for home in homes:
+        projects = TranscriptProjects(self.found, lambda agent: named_session(agent.path))
+        for home in self.found:
             for transcript in home.transcripts:
                 name = projects.name_of(transcript)
                 own_session = transcript.session

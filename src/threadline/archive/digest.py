@@ -380,7 +380,7 @@ def _notes(archive: Archive, ledger: Ledger, now: datetime | None) -> Iterable[s
             " Claude Code did not record the final count."
         )
     if ledger.missing_agents:
-        yield f"{count(len(ledger.missing_agents), 'agent')} no longer have a transcript: what they spent is missing."
+        yield f"{count(len(ledger.missing_agents), 'agent')} without a transcript: not included in amounts."
     if note := agents_only_note(sessions_without_main(ledger.sessions, archive.found)):
         yield note
     if ledger.problems:

@@ -21,10 +21,23 @@ def read_edits(keys: Sequence[EditKey], path: str, homes: Homes) -> Iterator[Fil
     """Yield the edits of these keys with their diffs. Each session is read once, when its first edit is needed."""
     logs: dict[str, dict[tuple[str, CallId], FileEdit]] = {}
     for key in keys:
-        if key.transcript not in logs:
-            logs[key.transcript] = _session_edits(key.transcript, path, homes)
-        edit = logs[key.transcript].get((key.path, key.call))
+        edit = _find_edit(key, logs, path, homes)
         yield replace(edit, session=key.session, project=key.project) if edit is not None else _missing_edit(key)
+
+
+def _find_edit(
+    key: EditKey, logs: dict[str, dict[tuple[str, CallId], FileEdit]], path: str, homes: Homes
+) -> FileEdit | None:
+    """Return an edit with its diff, as the session has it, or else the transcript itself.
+
+    The agent of an edit may be in another home than its session.
+    """
+    for transcript in (key.transcript, key.place.transcript):
+        if transcript not in logs:
+            logs[transcript] = _session_edits(transcript, path, homes)
+        if (edit := logs[transcript].get((key.path, key.call))) is not None:
+            return edit
+    return None
 
 
 def _session_edits(transcript: str, path: str, homes: Homes) -> dict[tuple[str, CallId], FileEdit]:

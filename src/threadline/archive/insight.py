@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.account import ChargeFilter
-from threadline.find import SessionOwners, drop_shared_transcripts, transcript_at
+from threadline.find import SessionOwners, transcript_at
 from threadline.model.homes import Found, Home, ProjectNames, Transcript
 from threadline.model.insight.waste import WasteLimits
 from threadline.model.places import SessionId
@@ -64,11 +64,12 @@ class CostFilter(Struct, frozen=True):
 NO_FILTER = CostFilter()
 
 
-def group_by_session(found: Iterable[Found], named: Callable[[Transcript], SessionId | None]) -> Iterator[SessionFiles]:
+def group_by_session(
+    found: Collection[Found], named: Callable[[Transcript], SessionId | None]
+) -> Iterator[SessionFiles]:
     """Yield the transcripts of each session. `named` returns the session that an agent's entries name."""
-    homes = list(drop_shared_transcripts(found))
-    projects = ProjectNames(homes)
-    transcripts = [transcript for home in homes for transcript in home.transcripts]
+    projects = ProjectNames(found)
+    transcripts = [transcript for home in found for transcript in home.transcripts]
     owners = SessionOwners(transcripts, named)
     groups: dict[str, list[Transcript]] = {}
     for transcript in transcripts:

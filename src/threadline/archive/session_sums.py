@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from threadline.find import SessionOwners, drop_shared_transcripts, session_of_path
+from threadline.find import SessionOwners, session_of_path
 from threadline.model.homes import Found, ProjectNames, Transcript, TranscriptKind
 from threadline.model.ledger import NONE, Sum
 from threadline.model.places import SessionId
@@ -89,7 +89,7 @@ _NO_TRANSCRIPT = "the file is not a session's or an agent's transcript"
 
 def build_spending(
     ledger: Ledger,
-    found: Iterable[Found],
+    found: Collection[Found],
     named: Callable[[Transcript], SessionId | None],
     shared: Iterable[SharedTokens],
     mains: Collection[Path] | None = None,
@@ -98,9 +98,8 @@ def build_spending(
 
     With `mains`, only what these main transcripts and their agents spent is summed.
     """
-    homes = list(drop_shared_transcripts(found))
-    names = ProjectNames(homes)
-    all_transcripts = {str(transcript.path): transcript for home in homes for transcript in home.transcripts}
+    names = ProjectNames(found)
+    all_transcripts = {str(transcript.path): transcript for home in found for transcript in home.transcripts}
     owners = SessionOwners(all_transcripts.values(), named)
     transcripts = all_transcripts
     if mains is not None:

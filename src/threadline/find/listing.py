@@ -626,18 +626,24 @@ def list_live_session_files(home: Home) -> Iterator[SideFile]:
 
 
 def drop_shared_transcripts(homes: Iterable[Found]) -> Iterator[Found]:
-    """Yield each home without the transcripts that a home before it has, and without projects that have none left."""
+    """Yield each home without the transcripts that a home before it has, and without projects that have none left.
+
+    Homes may have the same `projects`, through a link.
+    """
     homes = list(homes)
     if len(homes) == 1:
         yield from homes
         return
     paths: set[str] = set()
+    folders: set[str] = set()
     for home in homes:
         own = tuple(transcript for transcript in home.transcripts if str(transcript.path) not in paths)
-        if len(own) == len(home.transcripts):
+        projects_folder = os.path.realpath(home.home.path / PROJECTS)
+        if len(own) == len(home.transcripts) and projects_folder not in folders:
             yield home
         else:
-            folders = {transcript.folder for transcript in own}
-            projects = tuple(project for project in home.projects if project.folder in folders)
+            own_folders = {transcript.folder for transcript in own}
+            projects = tuple(project for project in home.projects if project.folder in own_folders)
             yield replace(home, transcripts=own, projects=projects)
         paths.update(str(transcript.path) for transcript in own)
+        folders.add(projects_folder)

@@ -153,7 +153,7 @@ def note_session_links(main: Path, session: str, homes: Homes, walk: DirectoryWa
         else:
             is_shared = len(folders) == 1  # with other sessions
             for entry in (DirectoryWalk() if is_shared else walk).scan(path).links:
-                if not is_shared or entry.name.startswith(session):
+                if not is_shared or entry.name.startswith((f"{session}.", f"{session}-agent-")):
                     walk.skip_link(entry.path)
 
 
@@ -174,7 +174,8 @@ def session_directories(main: Path, homes: Homes = NO_HOMES) -> Iterator[Path]:
 def other_folders(main: Path) -> list[Path]:
     """Return the other project folders in which files of a session may be, without those that have its transcript.
 
-    If several folders have a transcript of that name, files elsewhere belong to the first of them: see `SessionOwners`.
+    If several folders have a transcript of that name, files elsewhere belong to the first of them by path: see
+    `SessionOwners`.
     """
     folder = main.absolute().parent
     if folder.parent.name != PROJECTS or not is_uuid(main.stem):  # other names are not unique
@@ -186,7 +187,7 @@ def other_folders(main: Path) -> list[Path]:
         other = folder.parent / name
         if not os.path.exists(other / main.name):  # noqa: PTH110 - Path.exists may raise
             others.append(other)
-        elif name < folder.name:
+        elif str(other / main.name) < str(folder / main.name):
             return []
     return others
 
@@ -196,11 +197,10 @@ def session_todo_files(main: Path, homes: Homes = NO_HOMES) -> Iterator[tuple[Ag
 
     They are called `<session>-agent-<agent>.json`, where the main agent has the session's id, or `<session>.json`.
     """
-    session = main.stem.lower()
     for path in _home_files(main, homes, "todos"):
         owner, _, agent = path.stem.partition("-agent-")
-        if owner.lower() == session:
-            yield (AgentId(agent) if agent and agent.lower() != session else None), path
+        if owner == main.stem:
+            yield (AgentId(agent) if agent and agent != main.stem else None), path
 
 
 def session_task_files(main: Path, lists: Iterable[str] = (), homes: Homes = NO_HOMES) -> Iterator[Path]:

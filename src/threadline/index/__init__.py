@@ -37,8 +37,6 @@ if TYPE_CHECKING:
         EntryFacts,
         EntryFilter,
         EntryRow,
-        EntryTable,
-        FullText,
         ListedProblem,
         ProblemList,
         SessionFacts,
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
     from threadline.index.schema import PRIVATE, TABLES, VIEWS
     from threadline.index.sql import IsolatedResult, QueryResult, error_position, timeout_message, unique_names
     from threadline.index.store import FIELDS, DamagedIndex, index_path, list_indexes, open_read_only
-    from threadline.index.summaries import SessionBrief, SessionDetails
+    from threadline.index.summaries import SessionBrief
     from threadline.index.text import extract_fields
     from threadline.index.vocabulary import Vocabulary, normalize_text, strip_escapes, tokenize
 
@@ -77,8 +75,6 @@ export_lazily(
             "EntryFacts",
             "EntryFilter",
             "EntryRow",
-            "EntryTable",
-            "FullText",
             "ListedProblem",
             "NO_LABELS",
             "ProblemList",
@@ -89,7 +85,7 @@ export_lazily(
         "schema": ["PRIVATE", "TABLES", "VIEWS"],
         "sql": ["IsolatedResult", "QueryResult", "error_position", "timeout_message", "unique_names"],
         "store": ["DamagedIndex", "FIELDS", "index_path", "list_indexes", "open_read_only"],
-        "summaries": ["SessionBrief", "SessionDetails"],
+        "summaries": ["SessionBrief"],
         "text": ["extract_fields"],
         "vocabulary": ["Vocabulary", "normalize_text", "strip_escapes", "tokenize"],
     },

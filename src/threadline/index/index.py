@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from threadline.account import shipped_digest
 from threadline.errors import IndexBusy, Unreadable
@@ -28,6 +27,7 @@ from threadline.find import (
     TRANSCRIPT_SUFFIX,
     StatKey,
     detect_changes,
+    drop_shared_transcripts,
     look_with_known_transcripts,
     parse_transcript_name,
     stat_transcripts,
@@ -109,9 +109,8 @@ class Index:
         """
         return cls(open_read_only(path), path, homes)
 
-    @classmethod
+    @staticmethod
     def open_fresh(
-        cls,
         path: Path,
         homes: Sequence[Home],
         *,
@@ -129,7 +128,20 @@ class Index:
             IndexBusy: another process is refreshing it (only without `max_bytes`).
             Unreadable: it is damaged or not writable (only without `max_bytes`).
         """
-        return open_fresh(path, homes, max_bytes=max_bytes, jobs=jobs, progress=progress, planned=planned)
+        in_passing = max_bytes is not None
+        refresh = partial(
+            _run_refresh, path, homes, jobs=jobs, progress=progress, planned=planned, in_passing=in_passing
+        )
+        try:
+            if path.exists():
+                return _open_compared(path, homes, max_bytes, refresh)
+            if max_bytes is None or _total_bytes(homes) <= max_bytes:
+                refresh()
+                return _open_compared(path, homes, max_bytes, refresh)
+        except (IndexBusy, Unreadable):
+            if max_bytes is None:
+                raise
+        return None
 
     @staticmethod
     def refresh(
@@ -176,7 +188,25 @@ class Index:
         Raises:
             Unreadable: it is damaged.
         """
-        return index_status(path, homes)
+        sizes = {transcript: status.st_size for home in homes for transcript, status in stat_transcripts(home)}
+        total = sum(sizes.values())
+        if not path.exists():
+            return IndexStatus(str(path), exists=False, transcripts_bytes=total, changed=len(sizes))
+        size = sum(_file_size(f"{path}{suffix}") for suffix in _FILE_SUFFIXES)
+        with closing(open_read_only(path)) as connection:
+            figures = _count_rows(path, connection)
+            changed = detect_changes(IndexedTranscripts(connection), homes).changed
+        changes = Counter(str(change.kind) for change in changed)
+        return IndexStatus(
+            path=str(path),
+            exists=True,
+            bytes=size,
+            transcripts_bytes=total,
+            share=round(size / total, 4) if total else None,
+            **figures,
+            changed=changes.total(),
+            changes=dict(changes),
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -192,7 +222,7 @@ class Index:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The read-only SQLite connection, for a look around; `docs/index.md` documents the tables."""
+        """The read-only SQLite connection; `docs/index.md` documents the tables."""
         return self._connection
 
     @contextmanager
@@ -645,30 +675,6 @@ class Index:
         return run_in_process(self.path, question, seconds, max_bytes)
 
 
-def open_fresh(
-    path: Path,
-    homes: Sequence[Home],
-    *,
-    max_bytes: int | None = None,
-    jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
-    planned: Callable[[int], None] | None = None,
-) -> Index | None:
-    """Open the index of these homes, refreshed or built if needed: see `Index.open_fresh`."""
-    in_passing = max_bytes is not None
-    refresh = partial(_run_refresh, path, homes, jobs=jobs, progress=progress, planned=planned, in_passing=in_passing)
-    try:
-        if path.exists():
-            return _open_compared(path, homes, max_bytes, refresh)
-        if max_bytes is None or _total_bytes(homes) <= max_bytes:
-            refresh()
-            return _open_compared(path, homes, max_bytes, refresh)
-    except (IndexBusy, Unreadable):
-        if max_bytes is None:
-            raise
-    return None
-
-
 def _total_bytes(homes: Sequence[Home]) -> int:
     return sum(status.st_size for home in homes for _path, status in stat_transcripts(home))
 
@@ -792,28 +798,6 @@ class IndexStatus(Struct, frozen=True):
     changes: dict[str, int] = {}
 
 
-def index_status(index: Path, homes: Sequence[Home]) -> IndexStatus:
-    """The status of the index of these homes, if there is one: see `Index.status`."""
-    sizes = {path: status.st_size for home in homes for path, status in stat_transcripts(home)}
-    total = sum(sizes.values())
-    if not index.exists():
-        return IndexStatus(str(index), exists=False, transcripts_bytes=total, changed=len(sizes))
-    size = sum(_file_size(f"{index}{suffix}") for suffix in _FILE_SUFFIXES)
-    with closing(open_read_only(index)) as connection:
-        figures = _count_rows(index, connection)
-        changes = Counter(str(change.kind) for change in detect_changes(IndexedTranscripts(connection), homes).changed)
-    return IndexStatus(
-        path=str(index),
-        exists=True,
-        bytes=size,
-        transcripts_bytes=total,
-        share=round(size / total, 4) if total else None,
-        **figures,
-        changed=changes.total(),
-        changes=dict(changes),
-    )
-
-
 def _file_size(path: str) -> int:
     try:
         return os.path.getsize(path)  # noqa: PTH202 - it may disappear at any moment
@@ -862,18 +846,7 @@ def indexed_homes(
         )
         for home, own_problems in zip(homes, problems or [()] * len(homes), strict=True)
     ]
-    return list(_without_shared_projects(contents)) if len(contents) > 1 else contents
-
-
-def _without_shared_projects(contents: Sequence[Found]) -> Iterator[Found]:
-    """The content of each home. Homes that share their projects through a symlink list each project only once."""
-    visited: set[str] = set()
-    for content in contents:
-        folder = os.path.realpath(content.home.path / "projects")
-        own = {transcript.folder for transcript in content.transcripts}
-        projects = tuple(project for project in content.projects if project.folder in own)
-        yield replace(content, projects=projects) if folder in visited else content
-        visited.add(folder)
+    return list(drop_shared_transcripts(contents))
 
 
 def problems_by_home(problems: Sequence[Problem], homes: Sequence[Home]) -> list[list[Problem]]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
-from threadline.index.store import decode_path, encode_path, read_transaction, storable_text
+from threadline.index.store import UUID_PATTERN_SQL, decode_path, encode_path, read_transaction, storable_text
 from threadline.index.vocabulary import normalize_text
 from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
 from threadline.model.names import names_tool
@@ -444,10 +444,14 @@ def find_main_transcript(connection: sqlite3.Connection, transcript: str) -> str
 
 
 def _main_transcript(connection: sqlite3.Connection, session: str | None, home: int, project: int) -> str | None:
-    """The path of a session's main transcript, if possible one in this home and project."""
+    """The path of a session's main transcript, if possible one in this home and project.
+
+    A name that is not a UUID is that of another session in every project.
+    """
     row = connection.execute(
-        "SELECT path FROM transcripts WHERE kind = 'main' AND session = ?"
-        " ORDER BY home_id <> ?, project_id <> ?, path LIMIT 1",
+        f"""SELECT path FROM transcripts WHERE kind = 'main' AND session = ?1
+            AND (session LIKE {UUID_PATTERN_SQL} OR (home_id = ?2 AND project_id = ?3))
+            ORDER BY home_id <> ?2, project_id <> ?3, path LIMIT 1""",
         (session, home, project),
     ).fetchone()
     return decode_path(row[0]) if row is not None else None
@@ -523,12 +527,11 @@ class TranscriptSelection(Struct, frozen=True):
 def select_transcripts(connection: sqlite3.Connection, session: str | None, project: str | None) -> TranscriptSelection:
     """The transcripts of a session, in projects whose path contains a text, ignoring case.
 
-    A session is named by its id or a prefix; with `FOLDER/` before that, only transcripts in that project folder count.
+    A session is named by its id or a prefix; with `FOLDER/` before that, only the one in that project folder counts.
     """
     rows = connection.execute(
-        """SELECT t.transcript_id, t.lines, t.project_id, p.folder,
-            COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id))
-        FROM transcripts t JOIN projects p ON p.project_id = t.folder_id"""
+        f"""SELECT t.transcript_id, t.lines, t.project_id, p.folder, {SESSION_SQL}
+        FROM transcripts t JOIN projects p ON p.project_id = t.project_id"""
     ).fetchall()
     projects = _matching_projects(connection, project) if project is not None else None
     if session is not None and "/" in session:

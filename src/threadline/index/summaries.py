@@ -321,7 +321,7 @@ def _working_agents(
     """The working agents of each session, by the rule of `find.SessionOwners`."""
     in_folder = set(sessions)
     in_home: dict[tuple[str, str | None], _SessionKey] = {}
-    for key in sorted(in_folder, key=lambda key: (key[0], key[1])):
+    for key in sorted(in_folder, key=lambda key: (key[0], key[1] + os.sep)):  # as paths are sorted
         in_home.setdefault((key[0], key[2]), key)
     agents: dict[_SessionKey, set[str]] = {}
     for agent, session, home, folder, kind in connection.execute(_SELECT_AGENTS):

@@ -40,6 +40,9 @@ CLARIFY_BUTTON = "The user wants to clarify these questions."
 TRAILING_NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 """What follows a person's own words in a refusal."""
 
+RESUME_HOOKS = frozenset({"SessionStart:resume", "SessionStart:startup"})
+"""The names of hooks that run when a session begins or is resumed, and not after a compaction."""
+
 TOOL_ERROR_TAG = "<tool_use_error>"
 COMMAND_TAGS = ("<command-name>", "<command-message>")
 SHELL_TAG = "<bash-input>"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -23,14 +24,16 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.homes import NO_HOMES, Homes, SideAgentKind
-from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, SessionId
+from threadline.model.places import AgentId, CallId, EntryId, Line, Place, Problem, SessionId
 from threadline.model.side_files import AgentMeta
 from threadline.model.tables import html_table
+from threadline.model.text import is_path_or_end
 from threadline.model.times import time_range
 from threadline.model.titles import Title
 from threadline.model.usage import SYNTHETIC_MODEL
 
 _HTML_TURNS = 20
+_Item = TypeVar("_Item")
 
 
 def is_visible(entry: ChainEntry, *, agent: bool = False) -> bool:
@@ -468,7 +471,7 @@ class Session(Struct, frozen=True):
 
     def find(self, place: Place) -> Entry | None:
         """Return the entry at a place."""
-        return next((entry for entry in self if _is_at(entry, place)), None)
+        return next(iter(items_at(place, self, lambda entry: entry.line)), None)
 
     @property
     def span(self) -> tuple[datetime | None, datetime | None]:
@@ -575,8 +578,14 @@ def conversation_time(entry: Entry) -> str | int | float | None:
     return None
 
 
-def _is_at(entry: Entry, place: Place) -> bool:
-    line = entry.line
-    return line.number == place.line and (
-        line.transcript == place.transcript or line.transcript.endswith(place.transcript)
-    )
+def items_at(place: Place, items: Iterable[_Item], line_of: Callable[[_Item], Line]) -> list[_Item]:
+    """Return the items whose line is at a place.
+
+    The transcript may be named by its path, or else by the end of it: by whole names.
+    """
+    near = [
+        item
+        for item in items
+        if (line := line_of(item)).number == place.line and is_path_or_end(line.transcript, place.transcript)
+    ]
+    return [item for item in near if line_of(item).transcript == place.transcript] or near

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
         read_side_content,
     )
     from threadline.parse.summaries import (
-        NamedEntry,
         TranscriptLinks,
         can_have_summaries,
         find_named_entries,
@@ -105,7 +104,6 @@ export_lazily(
             "read_side_content",
         ],
         "summaries": [
-            "NamedEntry",
             "TranscriptLinks",
             "can_have_summaries",
             "find_named_entries",

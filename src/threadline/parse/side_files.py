@@ -27,7 +27,6 @@ from threadline.parse.lines import read_chunks
 from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes, read_side_content
 from threadline.shape import UnknownPart
 
-# Side files are small. A larger file is not one of these types.
 SIDE_SHAPES: dict[SideFileKind, Any] = {
     SideFileKind.TODOS: list[Todo],
     SideFileKind.TASK: Task,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Content = TypeVar("Content", bound=Struct)
 
+# Side files are small. A larger file is not one of them.
 _MAX_SIZE = 64 * 1024 * 1024
 # An editor's lock file contains the token for talking to the editor. It is never returned.
 _SECRET_KEYS = frozenset({"authToken"})

@@ -163,8 +163,9 @@ class _TimeRow(Struct, gc=False):
 
 # Other text that ends with a Z may not be a time, or may not sort like one.
 _is_usual_time = re.compile(
-    r"[0-9]{4}-(?:0[1-9]|1[0-2])-[0-3][0-9]T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"
 ).fullmatch
+_LAST_DAY_OF_EACH_MONTH = "28"
 _decode_rows_at_once = make_lines_decoder(EntryRow)
 _decode_row = msgspec.json.Decoder(EntryRow).decode
 _decode_time = msgspec.json.Decoder(_TimeRow).decode
@@ -195,7 +196,11 @@ def find_first_time(lines: Iterable[bytes]) -> str:
 
 def normalize_time(timestamp: str | float | None) -> str:
     """Return a timestamp as text that sorts by time, or an empty string if it is not a time."""
-    if isinstance(timestamp, str) and _is_usual_time(timestamp):
+    if (
+        isinstance(timestamp, str)
+        and _is_usual_time(timestamp)
+        and (timestamp[8:10] <= _LAST_DAY_OF_EACH_MONTH or parse_timestamp(timestamp) is not None)
+    ):
         return timestamp
     moment = parse_timestamp(timestamp)
     return moment.isoformat() if moment is not None else ""
@@ -372,20 +377,15 @@ _MANY_CALLS = 64
 _DEFAULT_VALUES: dict[str | None, None] = dict.fromkeys(("standard", "default", "not_available", "global", ""))
 
 
-def _session_in_path(path: Path) -> str | None:
-    """The session that a path names; None for an agent's transcript beside the sessions.
+def _session_in_path(transcript: Transcript) -> str | None:
+    """The session that a transcript's path names; None for an agent's transcript beside the sessions.
 
-    Only the path decides, so that every way to find a transcript gives the same answer.
-
-    >>> _session_in_path(Path("-work-app/5eed.jsonl")), _session_in_path(Path("-work-app/agent-a1.jsonl"))
-    ('5eed', None)
-    >>> _session_in_path(Path("-work-app/5eed/subagents/agent-a1.jsonl"))
-    '5eed'
+    Its entries name the session, and whoever found it may have set that. Only the path decides, so that every way to
+    find a transcript gives the same answer.
     """
-    if not path.name.startswith("agent-"):
-        return path.stem
-    parents = path.parts[::-1]
-    return parents[parents.index("subagents") + 1] if "subagents" in parents[:-1] else None
+    if not transcript.is_agent:
+        return transcript.path.stem
+    return transcript.session if transcript.session in transcript.path.parts else None
 
 
 class SightingCollector:
@@ -393,7 +393,7 @@ class SightingCollector:
 
     def __init__(self, transcript: Transcript, *, calls: bool = True) -> None:
         self.transcript = transcript
-        self._path_session = _session_in_path(transcript.path)
+        self._path_session = _session_in_path(transcript)
         self._with_calls = calls
         self._by_key: dict[_SightingKey, Sighting] = {}
         self.origins: list[Origin] = []

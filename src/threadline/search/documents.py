@@ -365,8 +365,8 @@ def read_prompt(place: Place) -> str:
 class _HistoryRows:
     """The rows of a history whose sessions have no transcript, as far as their bytes tell, newest first.
 
-    `sessions` are the ids of sessions that have a transcript. All rows are searched at once, as one byte string: most
-    queries ask for words that none of them contains.
+    `sessions` are the ids of sessions that have a transcript, in lower case. All rows are searched at once, as one byte
+    string: most queries ask for words that none of them contains.
     """
 
     def __init__(self, path: Path, rows: list[tuple[int, int, bytes]], sessions: set[str], *, is_whole: bool) -> None:
@@ -418,7 +418,7 @@ def _load_history(index: Index, path: Path) -> _HistoryRows:
 
 
 def _read_history(path: Path, size: int, index: Index) -> _HistoryRows:
-    sessions = index.session_ids()
+    sessions = {session.lower() for session in index.session_ids()}
     with os.fdopen(open_transcript(path, home=path.parent), "rb") as file:
         begin = file.seek(max(0, size - MAX_HISTORY_BYTES))
         data = file.read(MAX_HISTORY_BYTES)

@@ -43,17 +43,16 @@ from threadline.search.query import (
     word_forms,
     word_lookup,
 )
-from threadline.search.ranking import Ranker, fts_expression
+from threadline.search.ranking import RECENT_ENTRIES, Ranker, fts_expression
 
 # Where a word occurs, how much it counts there, and how many of the entries indexed last are searched if it is common.
 # The last tier is anywhere else: the input and output of tools, thinking.
-_RECENT_ENTRIES = 130_000
 _TIERS = (
     ("title", 2.2, 2_000_000),
     ("prompt", 1.7, 2_000_000),
-    ("reply", 1.4, _RECENT_ENTRIES),
-    ("command path", 1.2, _RECENT_ENTRIES),
-    ("", 0.6, _RECENT_ENTRIES),
+    ("reply", 1.4, RECENT_ENTRIES),
+    ("command path", 1.2, RECENT_ENTRIES),
+    ("", 0.6, RECENT_ENTRIES),
 )
 _WEIGHTS = {column: weight for columns, weight, _depth in _TIERS for column in columns.split()}
 _ANYWHERE_WEIGHT = _TIERS[-1][1]
@@ -129,7 +128,7 @@ def find_partial_matches(
     for number, match in enumerate(_word_expressions(words.texts, word_lookup(index))):
         matcher.add_word(number, match)
     if len(words.in_a_row) > 1:
-        for entry_id in ranker.ids(fts_expression(Phrase(words.in_a_row)), _MAX_PER_TIER, _RECENT_ENTRIES):
+        for entry_id in ranker.ids(fts_expression(Phrase(words.in_a_row)), _MAX_PER_TIER, RECENT_ENTRIES):
             matcher.add_full_match(entry_id, _ADJACENT_WEIGHT)
     for hit in exact:
         weight = _WEIGHTS.get(TEXT_FIELDS.get(hit.field or "", ""), _ANYWHERE_WEIGHT)
@@ -300,7 +299,7 @@ def suggest_queries(index: Index, query: Query) -> Iterator[Suggestion]:
     if len(meaningful) > 1:
         yield Suggestion(
             all_of([any_of(meaningful), *others]),
-            "No entry contains all of these words; these contain some.",
+            f"{note} No entry contains all of these words; these contain some.".strip(),
         )
 
 

@@ -162,7 +162,7 @@ class SummaryFold:
 
     @property
     def _needs_all_entries(self) -> bool:
-        return self.state.has_dequeued and can_miss_steering(self.state.version)
+        return self.state.has_removed and can_miss_steering(self.state.version)
 
     def summary(self, title: str | None = None) -> TranscriptSummary:
         """Return the summary of the entries so far. `title` is the summary that titles the session, if any."""
@@ -186,7 +186,7 @@ class SummaryFold:
         """An entry outside of the conversation: a title, or an operation on the queue of prompts."""
         self._remember(entry)
         if type(entry) is QueueOperationEntry and entry.operation == "remove":
-            self.state.has_dequeued = True
+            self.state.has_removed = True
         if type(entry) is FileHistorySnapshotEntry:
             self._add_time(sortable_time(conversation_time(entry)))
         title = title_in_entry(entry)

@@ -59,7 +59,7 @@ class SummaryState(Struct, array_like=True):
 
     `titles` and `prompt_titles` are the candidates for the title by source. `first` and `last` are sortable times.
     `pending_agents` are the calls for agents without a result so far, with the type they ask for; `started` are the
-    agents that results name. `act_kind` and `act_hash` identify the last act. `has_dequeued` says that a
+    agents that results name. `act_kind` and `act_hash` identify the last act. `has_removed` says that a
     prompt was taken out of the queue, and `version` is the newest version of Claude Code so far: together they decide
     whether steering can be missing (`can_miss_steering`). `last_summary` is the last summary in the transcript.
     """
@@ -80,7 +80,7 @@ class SummaryState(Struct, array_like=True):
     act_kind: str = ""
     act_hash: bytes = b""
     version: tuple[int, ...] = ()
-    has_dequeued: bool = False
+    has_removed: bool = False
     last_summary: str = ""
     slug: str | None = None
     platform: str | None = None

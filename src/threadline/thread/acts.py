@@ -37,7 +37,7 @@ def find_acts(entries: Iterable[Entry], *, agent: bool = False) -> list[Act]:
     """Return all acts in one agent's entries, in file order, each once. `agent` says that they are a subagent's."""
     entries = list(entries)
     acts = [act for entry in entries if (act := act_of(entry, agent=agent)) is not None]
-    acts += _unrecorded_steering(entries, acts)
+    acts += () if agent else _unrecorded_steering(entries, acts)
     position = {id(entry): at for at, entry in enumerate(entries)}
     acts.sort(key=lambda act: position[id(act.entry)])
     return _without_repeats(acts)

@@ -304,8 +304,7 @@ def _fork_step(state: _LinkingState) -> Iterator[_LinkMatch]:
 
 
 def _prompt_of(call: CallByAgent) -> str:
-    prompt = call.call.input.get("prompt") if isinstance(call.call.input, dict) else None
-    return prompt.strip() if isinstance(prompt, str) else ""
+    return (string_input(call.call, "prompt") or "").strip()
 
 
 def _prompt_step(*, inline: bool) -> _StepFunction:

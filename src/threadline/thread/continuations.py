@@ -28,6 +28,7 @@ from threadline.model.entries import (
 from threadline.model.names import parse_version
 from threadline.model.places import EntryId, SessionId, is_uuid
 from threadline.model.session import Continuation, ContinuationKind
+from threadline.model.times import sortable_time
 from threadline.model.titles import NO_LINKS, SummaryLinks
 from threadline.thread.acts import act_of
 
@@ -105,7 +106,6 @@ class EntryFingerprints:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.uuids: dict[EntryId, ChainEntry] = {}
         self.marks: dict[_Fingerprint, EntryId] = {}
-        self.first: str | None = None
         self._order: list[EntryId | None] = []
         counts: Counter[_Fingerprint] = Counter()
         for entry in entries:
@@ -118,8 +118,6 @@ class EntryFingerprints:
                     self.marks[(*mark, str(counts[mark]))] = entry.uuid
                     counts[mark] += 1
             self.uuids[entry.uuid] = entry
-            if isinstance(entry.timestamp_text, str) and (self.first is None or entry.timestamp_text < self.first):
-                self.first = entry.timestamp_text
 
     def rows_between(self, shared: set[EntryId]) -> int:
         """Return how many other rows are between the first and the last of these."""
@@ -228,12 +226,8 @@ def _is_original(mine: EntryFingerprints, theirs: EntryFingerprints, id_: Sessio
 
 def _own_start(fingerprints: EntryFingerprints, other: EntryFingerprints) -> str:
     """Return when the rows that are only here began: a copy continues later than its original was when copied."""
-    times = [
-        entry.timestamp_text
-        for uuid, entry in fingerprints.uuids.items()
-        if uuid not in other.uuids and isinstance(entry.timestamp_text, str)
-    ]
-    return min(times, default="")
+    entries = (entry for uuid, entry in fingerprints.uuids.items() if uuid not in other.uuids)
+    return min(filter(None, (sortable_time(entry.timestamp_text) for entry in entries)), default="")
 
 
 def _copy_kind(entries: Sequence[Entry]) -> ContinuationKind:

@@ -120,7 +120,7 @@ class Follower:
     def _select(self, file: _FollowedFile, entries: Iterable[Entry]) -> Iterable[Entry]:
         session = self._session
         if session is not None and file.transcript.session is None:  # an agent in the folder of the sessions
-            entries = (entry for entry in entries if (entry.session_id or "").lower() == session.lower())
+            entries = (entry for entry in entries if entry.session_id == session)
         since = self._since
         return entries if since is None or not file.backlog else _entries_since(file, entries, since)
 

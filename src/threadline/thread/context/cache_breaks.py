@@ -22,6 +22,7 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.places import EntryId
+from threadline.model.program_texts import RESUME_HOOKS
 from threadline.model.session import Agent, CompactionKind
 from threadline.model.text import format_tokens
 from threadline.thread.context.windows import SentRequest
@@ -151,7 +152,6 @@ def _unknown_cause(after: ContextWindow) -> str:
     return f"only the first {format_tokens(after.cache_read)} tokens were read, and the transcript does not show why"
 
 
-_RESUME_HOOKS = frozenset({"SessionStart:resume", "SessionStart:startup"})
 _MAX_NAMES = 4
 _MAX_LENGTH = 60
 # The parameters of a request that are part of the cache key, besides model, system prompt and tools.
@@ -311,8 +311,8 @@ def _thinking_of(prompt: UserEntry) -> str:
 def _is_resume_hook(entry: Entry) -> bool:
     attachment = entry.attachment if isinstance(entry, AttachmentEntry) else None
     if isinstance(entry, ProgressEntry):
-        return isinstance(entry.progress, HookProgress) and entry.progress.hook_name in _RESUME_HOOKS
-    return isinstance(attachment, HookAttachment) and attachment.hook_name in _RESUME_HOOKS
+        return isinstance(entry.progress, HookProgress) and entry.progress.hook_name in RESUME_HOOKS
+    return isinstance(attachment, HookAttachment) and attachment.hook_name in RESUME_HOOKS
 
 
 class RequestParents:

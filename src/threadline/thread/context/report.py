@@ -11,7 +11,7 @@ from threadline.model.blocks import McpToolUseBlock, ServerToolUseBlock, ToolUse
 from threadline.model.context import CacheBreak, Context, ContextWindow, TurnContext
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, ToolResultEntry
 from threadline.model.places import AgentId, EntryId, Place
-from threadline.model.session import Agent, Branch, Compaction, CompactionKind, Session
+from threadline.model.session import Agent, Branch, Compaction, CompactionKind, Session, items_at
 from threadline.model.text import no_such_number
 from threadline.thread.context.cache_breaks import find_cache_breaks
 from threadline.thread.context.filling import (
@@ -277,20 +277,15 @@ def _turn_contexts(
 
 
 def agent_at(session: Session, place: Place) -> tuple[Agent, int]:
-    """Return the agent with the entry at a place, and its position. The file may be named by the end of its path.
+    """Return the agent with the entry at a place, and its position.
 
     Raises:
         NotFound: the session has no entry there.
     """
-    near = [
-        (agent, at)
-        for agent in (session.main, *session.agents)
-        for at, entry in enumerate(agent.entries)
-        if entry.line.number == place.line and entry.line.transcript.endswith(place.transcript)
-    ]
-    exact = [match for match in near if match[0].entries[match[1]].line.transcript == place.transcript]
-    if near:
-        return (exact or near)[-1]
+    positions = ((agent, at) for agent in (session.main, *session.agents) for at in range(len(agent.entries)))
+    matches = items_at(place, positions, lambda pair: pair[0].entries[pair[1]].line)
+    if matches:
+        return matches[-1]
     raise NotFound(f"The session has no entry at {place}. `threadline entries SESSION` lists the places.")
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from threadline.errors import NotFound
 from threadline.model.entries import AssistantEntry, ChainEntry, PermissionModeEntry, RelocatedEntry, UserEntry
 from threadline.model.places import AgentId, Place
-from threadline.model.session import Session
+from threadline.model.session import Session, items_at
 from threadline.model.state import Evidence, EvidenceKind, FileDifference, FileState, FileVersion, ProofLevel, State
 from threadline.model.times import moment_from_seconds
 from threadline.thread.state.events import OrderedLine, ReplayEvent, order_lines, replay_events
@@ -52,12 +52,9 @@ def state_at(session: Session, place: Place | None = None, backup: BackupReader 
 
 
 def _line_at(lines: list[OrderedLine], place: Place) -> OrderedLine:
-    """Return the line at a place. Its transcript may be named by the end of its path."""
-    near = [line for line in lines if line.entry.line.number == place.line]
-    matches = [line for line in near if line.entry.line.transcript.endswith(place.transcript)]
-    exact = [line for line in matches if line.entry.line.transcript == place.transcript]
+    matches = items_at(place, lines, lambda line: line.entry.line)
     if matches:
-        return (exact or matches)[-1]
+        return matches[-1]
     raise NotFound(f"The session has no entry at {place}. `threadline entries SESSION` lists the places.")
 
 
