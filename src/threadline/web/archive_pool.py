@@ -173,13 +173,15 @@ class ArchivePool:
         if is_known:
             with self._awaiting(full_key):
                 error = future.exception()
-            return future.result() if error is None else compute()
+            value: _T = future.result() if error is None else compute()
+            return value
         try:
-            future.set_result(compute())
+            value = compute()
         except BaseException as error:
             self.drop(full_key, future, error)
             raise
-        return future.result()
+        future.set_result(value)
+        return value
 
     def reserve(
         self, name: str, *key: Hashable, state: Hashable, most: int = _MAX_FIGURES
