@@ -207,7 +207,7 @@ def test_agents_are_in_the_tree_and_in_usage(cli: CliRunner) -> None:
 
 
 def test_mistakes_have_a_hint(cli: CliRunner, tmp_path: Path) -> None:
-    """No session, a folder instead of one, or a word instead of a number: exit code 2, and what to write."""
+    """No session, a folder instead of one, or no number in the range: exit code 2, and what to write."""
     for words, sentence in (
         (
             ["keep", "forget", "--reason", "x"],
@@ -219,6 +219,10 @@ def test_mistakes_have_a_hint(cli: CliRunner, tmp_path: Path) -> None:
         ),
         (["list", "--limit", "x"], "'x' is not a valid whole number."),
         (["waste", "--min", "x"], "'x' is not a valid number."),
+        (["waste", "--min", "nan"], "'nan' is not a valid number."),
+        (["list", "--limit", "-1"], "-1 is less than 0."),
+        (["serve", "--port", "65536"], "65536 is more than 65,535."),
+        (["search", "x", "--timeout", "0"], "The time must be longer than 0 seconds."),
     ):
         result = cli(*words)
         assert (result.code, result.out) == (2, "")

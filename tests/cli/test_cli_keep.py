@@ -152,7 +152,7 @@ def test_status_shows_what_is_at_risk_and_when(cli: CliRunner, home: Path) -> No
     assert (first.split()[0], second.split()[0]) == (due.stem[:8], soon.stem[:8])
     assert first.endswith(f"projects/{due.parent.name}")
     assert "at the next start" in first
-    assert re.search(r" in 2 days  \d{4}-\d\d-\d\d ", second)
+    assert re.search(r" in 2 days +\d{4}-\d\d-\d\d ", second)
     assert "Claude Code deletes after 30 days" in output
     status = cli("keep", "status", "--json").json
     rows = cli("keep", "status", "--jsonl").jsonl

@@ -17,7 +17,7 @@ from threadline import __version__, web
 from threadline import mcp as tools
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import home_option
+from threadline.cli.options import WholeNumber, home_option
 from threadline.cli.resolve import open_archive
 from threadline.cli.serve import require_web
 from threadline.errors import BadQuery, Missing, NotFound
@@ -50,7 +50,7 @@ Examples:
 )
 @click.option("--no-redact", is_flag=True, help="Do not remove secrets and personal data from answers.")
 @click.option("--http", "is_http", is_flag=True, help="Listen on a port of this machine instead, and print a token.")
-@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="Port for --http. Default: any free port.")
+@click.option("--port", type=WholeNumber(most=65535), metavar="N", help="Port for --http. Default: any free port.")
 @home_option
 def mcp(*, project: str | None, no_redact: bool, is_http: bool, port: int | None, homes: tuple[str, ...]) -> int:
     """Let agents search and read earlier sessions.

@@ -15,9 +15,6 @@ import click
 CommandFunction = Callable[..., Any]
 Decorator = Callable[[CommandFunction], CommandFunction]
 
-# Its messages would say "not a valid integer range".
-click.IntRange.name = "whole number"
-
 NO_KEEP = "threadline.no-keep"
 """The key in a click context's `meta` that `--no-keep` sets."""
 NO_LIMIT = 1_000_000_000
@@ -30,17 +27,49 @@ _FORMAT_HELP = {
 }
 
 
-class Number(click.FloatRange):
-    """A number in a range. `nan` and `inf`, which Python reads as numbers, are not."""
+class WholeNumber(click.ParamType):  # type: ignore[type-arg] # It is generic in newer versions of click only.
+    """A whole number from `least` to `most`. `click.IntRange` would add `[x>=0]` to the help of its option."""
+
+    name = "whole number"
+
+    def __init__(self, least: float = 0, most: float | None = None) -> None:
+        self._least = least
+        self._most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert text to a number."""
+        try:
+            number = self._parse(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        if number < self._least:
+            self.fail(f"{value} is less than {self._least:,}.", param, ctx)
+        if self._most is not None and number > self._most:
+            self.fail(f"{value} is more than {self._most:,}.", param, ctx)
+        return number
+
+    def _parse(self, value: Any) -> float:
+        return int(value)
+
+
+class Number(WholeNumber):
+    """A number from `least` to `most`. `nan` and `inf`, which Python reads as numbers, are not."""
 
     name = "number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert text to a number."""
-        number = super().convert(value, param, ctx)
+    def _parse(self, value: Any) -> float:
+        number = float(value)
         if not isfinite(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
+            raise ValueError(value)
         return number
+
+
+class Seconds(Number):
+    """A time of more than 0 seconds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert text to a number."""
+        return super().convert(value, param, ctx) or self.fail("The time must be longer than 0 seconds.", param, ctx)
 
 
 def complete_with(kind: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
@@ -105,7 +134,7 @@ def _store_no_keep(context: click.Context, _option: click.Parameter, value: bool
 def jobs_option(function: CommandFunction) -> CommandFunction:
     """Add `--jobs`."""
     return click.option(
-        "--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes. Default: one per CPU core."
+        "--jobs", type=WholeNumber(1), metavar="N", help="Worker processes. Default: one per CPU core."
     )(function)
 
 
@@ -123,7 +152,7 @@ def limit_option(text: str, default: int | None = None) -> Decorator:
     """Add `--limit` with this help text and default. 0 means no limit: it is passed as `NO_LIMIT`."""
     return click.option(
         "--limit",
-        type=click.IntRange(min=0),
+        type=WholeNumber(),
         default=default,
         callback=lambda _context, _option, value: NO_LIMIT if value == 0 else value,
         metavar="N",

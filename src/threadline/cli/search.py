@@ -15,7 +15,8 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     NO_LIMIT,
-    Number,
+    Seconds,
+    WholeNumber,
     colour_option,
     complete_with,
     home_option,
@@ -87,18 +88,18 @@ class _SearchCommand(click.Command):
     help="Best match first, or newest first. Default: rank.",
 )
 @click.option("--all", "every", is_flag=True, help="Show all hits of a session, not only the best one.")
-@click.option("--context", type=click.IntRange(0, 100), default=0, metavar="N", help="Show N entries around each hit.")
+@click.option("--context", type=WholeNumber(most=100), default=0, metavar="N", help="Show N entries around each hit, at most 100.")
 @click.option(
     "--open",
     "opened",
-    type=click.IntRange(min=1),
+    type=WholeNumber(1),
     metavar="[N]",
     help="Show the turn that contains hit N (default: 1) instead of the list of hits.",
 )
 @click.option("--exact", is_flag=True, help="Only exact matches: no similar spellings, no partial matches.")
 @click.option(
     "--timeout",
-    type=Number(min=0, min_open=True, max=_MAX_TIMEOUT),
+    type=Seconds(most=_MAX_TIMEOUT),
     metavar="SECONDS",
     help="Stop after this time. Default: 1 once there is a hit, otherwise 10.",
 )

@@ -17,7 +17,7 @@ from threadline import lake as lakes
 from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import home_option, jobs_option
+from threadline.cli.options import WholeNumber, home_option, jobs_option
 from threadline.cli.resolve import open_archive, uses_index
 from threadline.errors import BadQuery, IndexBusy, Missing, Unreadable
 from threadline.model.text import count
@@ -53,7 +53,7 @@ def _parse_expiry(_context: click.Context, _option: click.Parameter, text: str) 
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port. Default: any free port.")
+@click.option("--port", type=WholeNumber(most=65535), default=0, metavar="N", help="Port. Default: any free port.")
 @click.option(
     "--host",
     type=click.Choice(("127.0.0.1", "::1")),

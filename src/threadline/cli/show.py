@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
+    WholeNumber,
     colour_option,
     complete_with,
     home_option,
@@ -60,8 +61,8 @@ Examples:
     default="fold",
     help="Show agents in full, as one line each, or not at all. Default: fold.",
 )
-@click.option("--branch", type=click.IntRange(min=1), metavar="N", help="Show branch N, and the path to it.")
-@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Show only turn N. 0 is before the first prompt.")
+@click.option("--branch", type=WholeNumber(1), metavar="N", help="Show branch N, and the path to it.")
+@click.option("--turn", type=WholeNumber(), metavar="N", help="Show only turn N. 0 is before the first prompt.")
 @click.option("--thread", is_flag=True, help="Show only the thread that Claude Code would resume.")
 @click.option("--all", "everything", is_flag=True, help="Fold nothing; include side agents and internal entries.")
 @timezone_option

@@ -63,7 +63,7 @@ from threadline.thread import Graph, act_of, find_calls, find_compactions, find_
 from threadline.watch import FollowedEntry, Follower
 
 _DEFAULT_POLL = 0.2
-_MAX_POLL = 60.0
+_MAX_POLL = 60
 _SEPARATORS = re.compile(r"[\\/]+")
 _EPILOG = """
 \b

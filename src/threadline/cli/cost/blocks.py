@@ -14,6 +14,7 @@ from threadline.account import Ledger, load_rates, window_limit
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
+    WholeNumber,
     colour_option,
     home_option,
     jobs_option,
@@ -72,7 +73,7 @@ Examples:
 @since_option("Only windows that started at or after WHEN: 2026-11-03, 7d, yesterday.")
 @until_option("Only windows that started up to WHEN.")
 @click.option(
-    "--hours", type=click.IntRange(1, _MAX_HOURS), default=5, metavar="N", help="Length of a window. Default: 5."
+    "--hours", type=WholeNumber(1, _MAX_HOURS), default=5, metavar="N", help="Length of a window. Default: 5."
 )
 @click.option(
     "--limit-tokens", metavar="N", help="Token limit to compare with, or `max` for the largest window so far."

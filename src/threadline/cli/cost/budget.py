@@ -19,6 +19,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.commands import LazyGroup, forward_options
 from threadline.cli.options import (
+    WholeNumber,
     format_parameter,
     home_option,
     output_options,
@@ -233,7 +234,7 @@ With --hook: 0, and the answer is JSON; 1 an error, which blocks nothing.
 @click.option(
     "--time",
     "milliseconds",
-    type=click.IntRange(min=0),
+    type=WholeNumber(),
     default=_DEFAULT_MILLISECONDS,
     metavar="MS",
     help=f"Without an index, read transcripts for at most MS milliseconds. Default: {_DEFAULT_MILLISECONDS}.",

@@ -22,7 +22,7 @@ from msgspec import Struct
 from threadline.account import Ledger, load_rates
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, prices_option, timezone_option
+from threadline.cli.options import WholeNumber, colour_option, home_option, prices_option, timezone_option
 from threadline.cli.resolve import open_archive, program_words
 from threadline.errors import BadQuery, Error
 from threadline.files import BUDGETS, settings_file
@@ -67,7 +67,7 @@ _DEFAULT_MILLISECONDS = 300
 @click.option(
     "--time",
     "milliseconds",
-    type=click.IntRange(min=0),
+    type=WholeNumber(),
     default=_DEFAULT_MILLISECONDS,
     metavar="MS",
     help="Time limit in milliseconds for reading other sessions. Transcripts that do not fit are skipped and a + is"

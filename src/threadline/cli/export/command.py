@@ -18,7 +18,7 @@ from threadline.cli import EXIT_OK, NoHome
 from threadline.cli import output as out
 from threadline.cli.export.redaction import parse_redaction, redaction_options
 from threadline.cli.export.traces import OTLP, export_traces, otlp_options, reject_otlp_options, report_full_disk
-from threadline.cli.options import complete_with, home_option, project_option, since_option, until_option
+from threadline.cli.options import WholeNumber, complete_with, home_option, project_option, since_option, until_option
 from threadline.cli.output import no_home_message, report_nothing
 from threadline.cli.resolve import open_archive, transcript_path
 from threadline.errors import BadQuery
@@ -128,9 +128,9 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
 @click.option(
     "--agents", type=_DETAIL_CHOICE, default="fold", help="Show agents in full, folded, or not. Default: fold."
 )
-@click.option("--from", "first", type=click.IntRange(min=0), metavar="TURN", help="The first turn to export.")
+@click.option("--from", "first", type=WholeNumber(), metavar="TURN", help="The first turn to export.")
 @click.option("--to", "last", callback=_parse_last_turn, metavar="TURN", help="The last turn to export.")
-@click.option("--branch", type=click.IntRange(min=1), metavar="N", help="Export branch N, and the path to it.")
+@click.option("--branch", type=WholeNumber(1), metavar="N", help="Export branch N, and the path to it.")
 @click.option("--all", "everything", is_flag=True, help="Include side agents and internal entries.")
 @click.option("--images", is_flag=True, help="Include images. They are not checked for secrets.")
 @redaction_options
@@ -151,8 +151,8 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
     metavar="KIND",
     help="Without SESSION: export sessions with a commit, pull-request, push, passed test or changed file. Repeatable.",
 )
-@click.option("--min-turns", type=click.IntRange(min=0), metavar="N", help="Without SESSION: at least N turns.")
-@click.option("--max-turns", type=click.IntRange(min=0), metavar="N", help="Without SESSION: at most N turns.")
+@click.option("--min-turns", type=WholeNumber(), metavar="N", help="Without SESSION: at least N turns.")
+@click.option("--max-turns", type=WholeNumber(), metavar="N", help="Without SESSION: at most N turns.")
 @click.option(
     "--tz",
     metavar="ZONE",

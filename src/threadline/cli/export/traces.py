@@ -80,7 +80,7 @@ def otlp_options(function: CommandFunction) -> CommandFunction:
                 is_flag=True,
                 help="otlp: include messages, arguments and results. Default: leave them out.",
             ),
-            click.option("--rate", type=Number(min=0.1), metavar="N", help="otlp: send at most N spans per second."),
+            click.option("--rate", type=Number(0.1), metavar="N", help="otlp: send at most N spans per second."),
             click.option(
                 "--resume",
                 type=click.Path(dir_okay=False, path_type=Path),
@@ -90,7 +90,7 @@ def otlp_options(function: CommandFunction) -> CommandFunction:
             click.option("--follow", is_flag=True, help="otlp: export running sessions as their spans finish."),
             click.option(
                 "--idle",
-                type=Number(min=1),
+                type=Number(1),
                 default=_DEFAULT_IDLE,
                 metavar="SECONDS",
                 help="otlp: with --follow, a session counts as ended after SECONDS without an entry."

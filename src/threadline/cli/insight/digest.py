@@ -14,6 +14,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import explain_project
 from threadline.cli.options import (
+    WholeNumber,
     colour_option,
     home_option,
     jobs_option,
@@ -98,7 +99,7 @@ Exit codes: 0 success; 1 nothing was spent in the period; 2 an error.
 @click.option(
     "--sessions",
     "max_sessions",
-    type=click.IntRange(min=0),
+    type=WholeNumber(),
     default=_DEFAULT_SESSIONS,
     metavar="N",
     help=f"List at most N sessions of each project; 0 lists all. JSON has all. Default: {_DEFAULT_SESSIONS}.",

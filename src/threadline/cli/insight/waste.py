@@ -21,7 +21,7 @@ from threadline.cli.insight.period import (
     turn_cell,
     with_session_heading,
 )
-from threadline.cli.options import Number
+from threadline.cli.options import Number, WholeNumber
 from threadline.cli.resolve import open_session
 from threadline.insight import waste_record
 from threadline.model.context import BreakCause
@@ -57,28 +57,28 @@ Examples:
 @click.option(
     "--min",
     "min_amount",
-    type=Number(min=0),
+    type=Number(),
     default=float(_DEFAULTS.min_amount),
     metavar="USD",
     help=f"Only findings that cost at least this much. Default: {float(_DEFAULTS.min_amount)}.",
 )
 @click.option(
     "--min-tokens",
-    type=click.IntRange(min=0),
+    type=WholeNumber(),
     default=_DEFAULTS.min_tokens,
     metavar="TOKENS",
     help=f"Only findings that added at least this many tokens. Default: {_DEFAULTS.min_tokens}.",
 )
 @click.option(
     "--large-output",
-    type=click.IntRange(min=1),
+    type=WholeNumber(1),
     default=_DEFAULTS.large_output,
     metavar="TOKENS",
     help=f"An output of at least this size is large. Default: {_DEFAULTS.large_output}.",
 )
 @click.option(
     "--repeats",
-    type=click.IntRange(min=2),
+    type=WholeNumber(2),
     default=_DEFAULTS.repeats,
     metavar="N",
     help=f"Only files that were read, and commands that were run, at least N times. Default: {_DEFAULTS.repeats}.",

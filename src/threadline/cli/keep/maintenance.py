@@ -22,7 +22,7 @@ from threadline.cli.keep.group import (
     open_keep,
     pending_message,
 )
-from threadline.cli.options import complete_with, jobs_option, output_options
+from threadline.cli.options import WholeNumber, complete_with, jobs_option, output_options
 from threadline.cli.output import print_message, report_nothing
 from threadline.errors import BadQuery, NotFound
 from threadline.json_values import to_json_value
@@ -68,7 +68,7 @@ Exit codes: 0 intact; 1 no keep found; 2 damage found, or another error.
 
 
 @click.command(epilog=_VERIFY_EPILOG)
-@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Check only N random frames.")
+@click.option("--sample", type=WholeNumber(1), metavar="N", help="Check only N random frames.")
 @keep_options
 @output_options
 def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, output: str) -> int:

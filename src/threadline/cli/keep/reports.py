@@ -23,7 +23,14 @@ from threadline.cli.keep.group import (
     pending_message,
     print_problems,
 )
-from threadline.cli.options import limit_option, live_home_option, output_options, project_option, timezone_option
+from threadline.cli.options import (
+    WholeNumber,
+    limit_option,
+    live_home_option,
+    output_options,
+    project_option,
+    timezone_option,
+)
 from threadline.cli.output import report_nothing
 from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
@@ -402,7 +409,7 @@ Exit codes: 0 there are differences; 1 there are none; 2 an error.
 
 
 @click.command(epilog=_DIFF_EPILOG)
-@click.argument("runs", nargs=-1, type=click.IntRange(min=0), metavar="[RUN [RUN]]")
+@click.argument("runs", nargs=-1, type=WholeNumber(), metavar="[RUN [RUN]]")
 @click.option("--runs", "listed", is_flag=True, help="List the runs instead.")
 @machine_option
 @keep_options

@@ -16,7 +16,7 @@ from threadline import keep
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.keep.group import FolderPath, find_machine, keep_options, machine_option, open_catalogue
-from threadline.cli.options import complete_with, output_options
+from threadline.cli.options import WholeNumber, complete_with, output_options
 from threadline.cli.output import print_message, progress_bar
 from threadline.errors import BadQuery, NotFound
 from threadline.files import data_folder
@@ -48,9 +48,7 @@ Exit codes: 0 restored; 1 no keep found; 2 a file not restored, or an error.
 )
 @click.option("--force", is_flag=True, help="Replace existing files that have other content.")
 @click.option("--all", "everything", is_flag=True, help="Restore all sessions, and files that belong to none.")
-@click.option(
-    "--at", type=click.IntRange(min=1), metavar="RUN", help="The state after this run (see `keep diff --runs`)."
-)
+@click.option("--at", type=WholeNumber(1), metavar="RUN", help="The state after this run (see `keep diff --runs`).")
 @click.option(
     "--touch", is_flag=True, help="Set mtimes to now, so that Claude Code does not delete the files immediately."
 )

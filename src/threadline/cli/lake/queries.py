@@ -21,7 +21,7 @@ from threadline.cli import output as out
 from threadline.cli.cost.usage import ChargeFilter, split_keys
 from threadline.cli.cost.usage_table import usage_page
 from threadline.cli.options import (
-    Number,
+    Seconds,
     limit_option,
     output_options,
     prices_option,
@@ -144,7 +144,7 @@ def usage(
 )
 @click.option(
     "--timeout",
-    type=Number(min=0, min_open=True),
+    type=Seconds(),
     default=_TIMEOUT,
     metavar="SECONDS",
     help=f"Stop after this time. Default: {_TIMEOUT:g}.",

@@ -10,6 +10,7 @@ import click
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
+    WholeNumber,
     colour_option,
     complete_with,
     home_option,
@@ -40,7 +41,7 @@ Examples:
 @click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.option("--agent", metavar="ID", help="Show this agent. ID may be a prefix. Default: the main agent.")
 @click.option("--at", metavar="PLACE", help="Show the window at this place: FILE:LINE, or a line number.")
-@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Show the window at the end of this turn.")
+@click.option("--turn", type=WholeNumber(), metavar="N", help="Show the window at the end of this turn.")
 @click.option("--all", "everything", is_flag=True, help="List everything in the window, however small.")
 @click.option(
     "--breaks", "with_breaks", is_flag=True, help="Also list each cache break with the evidence for its cause."

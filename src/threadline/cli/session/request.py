@@ -10,7 +10,7 @@ import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import complete_with, home_option, output_options, timezone_option
+from threadline.cli.options import WholeNumber, complete_with, home_option, output_options, timezone_option
 from threadline.cli.resolve import find_agent, read_session
 from threadline.model.context import Request, RequestMessage, RequestOutline
 from threadline.model.entries import ChainEntry
@@ -34,7 +34,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("session", default="last", shell_complete=complete_with("sessions"))
-@click.argument("number", required=False, type=click.IntRange(min=1))
+@click.argument("number", required=False, type=WholeNumber(1))
 @click.option("--agent", metavar="ID", help="Only this agent. ID may be a prefix. Default for NUMBER: the main agent.")
 @timezone_option
 @home_option

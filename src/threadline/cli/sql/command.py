@@ -13,7 +13,7 @@ import click
 from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import Number, home_option, output_options
+from threadline.cli.options import Seconds, home_option, output_options
 from threadline.cli.resolve import ensure_index, open_archive
 from threadline.cli.sql.answers import (
     check_targets,
@@ -76,7 +76,7 @@ Exit codes: 0 rows; 1 no rows, no home or no index; 2 an error.
 @click.option("--no-refresh", is_flag=True, help="Use the index as it is, without reading recent changes.")
 @click.option(
     "--timeout",
-    type=Number(min=0, min_open=True),
+    type=Seconds(),
     default=_DEFAULT_TIMEOUT,
     metavar="SECONDS",
     help=f"Stop after this time. Default: {_DEFAULT_TIMEOUT:g}.",
