@@ -76,7 +76,7 @@ _DOT = compile_lazily(
 )
 _DOT_GATE = gate(
     rb"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?:[^\w-]|\z)"
-    rb"|\.(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?:[^\w(]|\z)"
+    rb"|\.(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?:[^\w(.=-]|[.-](?:\W|\z)|\z)"
 )
 _IPV4 = compile_lazily(
     rb"(?<![\w.-])(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?![\w-]|\.[0-9])"
@@ -374,7 +374,7 @@ _LOGIN_RULES = (
     ),
     *(
         (
-            *(re.escape(offset) + rb"[0-9]{3} +[0-9]+\)", offset, 110, "name"),
+            *(rb" [+-][01][0-9]{3} +[0-9]+\)", offset, 110, "name"),
             compile_lazily(rb"\(" + _FULL_NAME + _BLAME_DATE),
         )
         for offset in (b" +0", b" -0", b" +1", b" -1")
