@@ -8,14 +8,16 @@ import string
 from collections.abc import Iterator
 
 import pytest
-from tests.redact.credentials import seeded
+from tests.redact.credentials import seeded, token_value
 from tests.redact.planted import cases
 
 from threadline.redact import find_spans, find_spans_in_bytes
-from threadline.redact.rules import prefilter
+from threadline.redact.rules import prefilter, variables
+from threadline.redact.rules.formats import FORMATS
 from threadline.redact.rules.prefilter import MAX_SIGNS, match_at_places, match_at_sign
 from threadline.redact.scanner import find_rare_marks
 
+MARGINS = ("   ", "\n   ", "\\n    ", ";\n   ", "+\n\t ", "\n" + 40 * " ", "\\n\t  ")
 PASSWORD = "q7" + "".join(seeded(3).choices(string.ascii_letters + string.digits, k=9))
 
 
@@ -134,6 +136,17 @@ def test_gates_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
         ("useradd -m annika", "user"),
         ("drwxr-xr-x  2 annika staff", "user"),
         ("Static hostname: bx7", "host"),
+        ("Linux bx7 6.1.0-13-amd64 #1 SMP", "host"),
+        ("-rwxr-xr-x@ 1 annika  staff", "user"),
+        ("user.name 'Annika Berg'", "name"),
+        ("annika:x:1000:1000:Annika Berg,,,:/", "name"),
+        ("(Annika Berg 2026-03-01 10:11:12 +0100 12)", "name"),
+        ("(Annika Berg 2026-03-01 10:11:12 -0700  120)", "name"),
+        ("(Annika Berg 2026-03-01 10:11:12 +1030 3)", "name"),
+        ("(Annika Berg 2026-03-01 10:11:12 -1000 3)", "name"),
+        ("bx7.localdomain", "host"),
+        ("bx7.lan.", "host"),
+        ("bx7.corp-", "host"),
         ("Log in as annika / QuietHorse77", "password"),
         ("senha: Cavalo77Quieto", "password"),
     ],
@@ -146,6 +159,29 @@ def test_gates_open_for_everything_that_has_one(text: str, kind: str, monkeypatc
     monkeypatch.setattr(prefilter, "_gate_matcher", lambda: None)
     assert with_gates == [find_spans(part) for part in texts]
     assert kind in {span.kind for span in with_gates[2]}
+
+
+@pytest.mark.parametrize("end", ['"', "'", ";", ",", " ", "\n", "\v", "\\n", '\\"', "(", "", ":"])
+@pytest.mark.parametrize("length", [0, 1, 8])
+def test_the_gate_of_joined_variables_opens_for_every_anchor(end: str, length: int) -> None:
+    """With RE2, a variable whose value starts with any anchor is searched for its other half, unless it is a name."""
+    pytest.importorskip("re2")
+    for anchor in sorted(variables._ANCHORS):
+        text = b"T=" + anchor + b"kR7x_pQ2"[:length] + end.encode() + b" T"
+        is_value = any(not variables._PLAIN_NAME.fullmatch(match[1]) for match in variables._FIRST_HALF.finditer(text))
+        assert not is_value or variables._GATE in prefilter.open_gates(text), text
+
+
+@pytest.mark.parametrize("number", range(len(MARGINS)))
+def test_finds_a_token_broken_before_a_margin_also_if_its_rest_was_seen(number: int) -> None:
+    """What was remembered of a run by itself does not change what it is after the margin of a line."""
+    for seed, rule in enumerate(FORMATS, 300_000 + number * len(FORMATS)):
+        token = token_value(rule, seeded(seed))
+        first, rest = token[:14], token[14:]
+        text = f"value {first}{MARGINS[number]}{rest} end".encode()
+        before = find_spans_in_bytes(text)
+        find_spans_in_bytes(f"see {rest} there".encode())
+        assert find_spans_in_bytes(text) == before, rule.kind
 
 
 def test_all_gates_are_open_if_re2_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,13 @@ from threadline.redact.decoding import may_be_encoded
 from threadline.redact.rules.entropy import find_random_hex, find_random_value, is_random_run
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import is_secret_name, services_in_name, split_name, word_set
-from threadline.redact.rules.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder, PredicateCache
+from threadline.redact.rules.multiline import (
+    MAY_CONTINUE,
+    MAY_HAVE_STARTED,
+    BrokenTokenFinder,
+    PredicateCache,
+    may_continue_line,
+)
 from threadline.redact.rules.patterns import compile_lazily
 from threadline.redact.rules.tokens import (
     CONTINUATIONS,
@@ -62,6 +68,7 @@ _IGNORED, _CAN_BE_ASSIGNED, _LOOKS_RANDOM = -1, 1, 2
 _Known = tuple[dict[bytes, int], set[bytes]]
 _KNOWN: _Known = ({}, set())
 _KNOWN_AFTER_DECODING: _Known = ({}, set())
+_BLANKS = frozenset(b" \t")
 _MAX_TRAITS = 65536
 _MAX_CACHED_RUN = 128
 # Words that are joined to a run are remembered with it if they are short, as in `https://…` and `"$HOME/…`.
@@ -97,7 +104,10 @@ def find_in_runs(view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncod
                 ids.add(run)
                 continue
             span = finder.check_new_run(run, start, end, harmless)
-        elif special_before[view[start - 3 : start]] or special_after[view[end : end + 3]]:
+        elif special_after[view[end : end + 3]] or (
+            special_before[view[start - 3 : start]]
+            and (view[start - 1] not in _BLANKS or may_continue_line(view, start))
+        ):
             span = finder.find_next_to_sign(start, end)
         elif traits and (traits & _LOOKS_RANDOM or view[start - 2 : start] in _MAY_FOLLOW_NAME):
             span = _find_in_context(view, start, end, traits)

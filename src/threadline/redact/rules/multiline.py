@@ -229,6 +229,8 @@ another word on the same line."""
 _MARGIN_BYTES = b" \tn+->|:?\x92"
 _BEFORE_QUOTE = b"+.n\n"
 _PIECE_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_+/.~=:$|-]{1,160}")
+_PIECE_ENDS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/.~=:$|-"
+_LINE_END_SIGNS = b" \t\r\n\\\"'`+"
 _MARGIN_REACH = 32
 _PIECE_REACH = 160
 _CONTEXT = 80
@@ -384,6 +386,16 @@ def _may_be_halves(view: bytes, first: tuple[int, int], second: tuple[int, int])
     return not (_PLAIN_WORD.fullmatch(view, *second) or _NO_HALF.match(view, *second) or _NO_HALF.match(view, *first))
 
 
+def may_continue_line(view: bytes, start: int) -> bool:
+    """Whether a run after a margin may continue a piece that ends the previous line. On most lines it cannot."""
+    near = view[max(0, start - _MARGIN_REACH) : start]
+    end = max(near.rfind(b"\n"), near.rfind(b"\\n"))
+    if end < 0:
+        return False
+    last = near[:end].rstrip(_LINE_END_SIGNS)[-1:]
+    return not last or last in _PIECE_ENDS
+
+
 def _end_of_previous_line(view: bytes, start: int) -> int:
     """The end of the previous line or string if only a margin separates it from a run; otherwise -1."""
     if view[start - 1] in _QUOTES:
@@ -400,7 +412,7 @@ def _previous_piece(view: bytes, start: int, floor: int) -> int:
     end = _end_of_previous_line(view, start)
     if end <= floor:
         return -1
-    head = view[max(floor, end - _PIECE_REACH) : end].rstrip(b" \t\r\n\\\"'`+")
+    head = view[max(floor, end - _PIECE_REACH) : end].rstrip(_LINE_END_SIGNS)
     word = _PIECE_BACKWARDS.match(head[::-1])
     if word is None or not word.end() or _PLAIN_WORD.fullmatch(word[0][::-1]):
         return -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 
 from threadline.redact.rules.formats import Span
 from threadline.redact.rules.heuristics import word_set
@@ -75,7 +76,7 @@ _DOT = compile_lazily(
 )
 _DOT_GATE = gate(
     rb"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?:[^\w-]|\z)"
-    rb"|\.(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?:[^\w(]|\z)"
+    rb"|\.(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?:[^\w(.=-]|[.-](?:\W|\z)|\z)"
 )
 _IPV4 = compile_lazily(
     rb"(?<![\w.-])(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?![\w-]|\.[0-9])"
@@ -296,6 +297,13 @@ _AMBIGUOUS_NAMES = word_set("will may can pi me dev work code data main app web 
 _GENERIC_HOMES = GENERIC_USER_NAMES - _AMBIGUOUS_NAMES
 
 
+@lru_cache(maxsize=1024)
+def _read_account(name: bytes) -> tuple[str, bool]:
+    """The account name of a home directory, and whether it identifies nobody."""
+    account = name.rstrip(b".- ").decode("latin-1")
+    return account, account.lower() in _GENERIC_HOMES
+
+
 def _find_homes(view: bytes, gates: Collection[int], *, strict: bool) -> Iterator[Span]:
     """Find home directories, with the user name as value, and user names in names of project folders.
 
@@ -303,14 +311,17 @@ def _find_homes(view: bytes, gates: Collection[int], *, strict: bool) -> Iterato
     """
     for home_gate, pattern in _HOME_PATTERNS:
         for match in pattern.finditer(view) if home_gate in gates else ():
-            name = match[1].rstrip(b".- ")
-            if not name or (not strict and name.decode("latin-1").lower() in _GENERIC_HOMES):
-                continue
-            if _CUT_USER.match(view, match.start(1)):
+            name, is_generic = _read_account(match[1])
+            first, end = match.span(1)
+            if (
+                not name
+                or (is_generic and not strict)
+                or (view[end : end + 1] == b"?" and _CUT_USER.match(view, first) is not None)
+            ):
                 continue
             start = _path_start(view, match.start())
             if start is not None:
-                yield Span(start, match.start(1) + len(name), "home", value=name.decode("latin-1"))
+                yield Span(start, first + len(name), "home", value=name)
     for match in _PROJECT_FOLDER.finditer(view) if _PROJECT_FOLDER_GATE in gates else ():
         if strict or match[1].decode().lower() not in _GENERIC_HOMES:
             yield Span(*match.span(1), "user")
@@ -320,52 +331,62 @@ _LOGIN = rb"([A-Za-z_][A-Za-z0-9_.-]{1,31})"
 _END = rb"(?![A-Za-z0-9_(<{$-])"
 _VALUE = rb"=[\"']?" + _LOGIN + _END
 _BLAME_DATE = rb" {1,40}[12][0-9]{3}-[0-9]{2}-[0-9]{2} [0-9:]{8} [+-][01][0-9]{3} {1,8}[0-9]{1,7}\)"
-# A literal, how far before it a match may start, and patterns with the name in their group. A search for a literal is
-# many times faster than one for a pattern, and each is searched for once.
+# The gate, a literal, how far before it a match may start, and the pattern with the name in its group. A search for a
+# literal is many times faster than one for a pattern, and each is searched for once.
 _LOGIN_RULES = (
-    (b"USER=", 5, "user", compile_lazily(rb"\b(?:SUDO_)?USER" + _VALUE)),
-    (b"NAME=", 11, "user", compile_lazily(rb"\b(?:LOG|USER|GIT_AUTHOR_|GIT_COMMITTER_)NAME" + _VALUE)),
-    (b"HOSTNAME=", 0, "host", compile_lazily(rb"HOSTNAME" + _VALUE)),
-    (b"COMPUTERNAME=", 0, "host", compile_lazily(rb"COMPUTERNAME" + _VALUE)),
-    (b"uid=", 0, "user", compile_lazily(rb"uid=[0-9]{3,10}\(" + _LOGIN + rb"\)")),
+    (rb"USER=", b"USER=", 5, "user", compile_lazily(rb"\b(?:SUDO_)?USER" + _VALUE)),
+    (
+        *(rb"(?:LOG|USER|AUTHOR_|COMMITTER_)NAME=", b"NAME=", 11, "user"),
+        compile_lazily(rb"\b(?:LOG|USER|GIT_AUTHOR_|GIT_COMMITTER_)NAME" + _VALUE),
+    ),
+    (rb"HOSTNAME=", b"HOSTNAME=", 0, "host", compile_lazily(rb"HOSTNAME" + _VALUE)),
+    (rb"COMPUTERNAME=", b"COMPUTERNAME=", 0, "host", compile_lazily(rb"COMPUTERNAME" + _VALUE)),
+    (rb"uid=[0-9]+\(", b"uid=", 0, "user", compile_lazily(rb"uid=[0-9]{3,10}\(" + _LOGIN + rb"\)")),
     # A line of /etc/passwd of a person. Accounts of the system have smaller numbers.
     (
-        *(b":x:1", 33, "user"),
+        *(rb":x:1[0-9]+:[0-9]+:", b":x:1", 33, "user"),
         compile_lazily(rb"(?:\A|(?<=[\n\t ])|(?<=\\n))" + _LOGIN + rb":x:1[0-9]{3,8}:[0-9]{1,10}:"),
     ),
-    (b"sudo -u ", 0, "user", compile_lazily(rb"sudo -u " + _LOGIN + _END)),
+    (rb"sudo -u ", b"sudo -u ", 0, "user", compile_lazily(rb"sudo -u " + _LOGIN + _END)),
     (
-        *(b"useradd ", 0, "user"),
+        *(rb"useradd ", b"useradd ", 0, "user"),
         compile_lazily(rb"useradd(?: -{1,2}[a-z-]+(?:[ =][^\s-]\S*)?){0,6} " + _LOGIN + rb"(?=\s|\\|\Z)"),
     ),
     # The owner of a file in `ls -l`, which lists at least one directory or program of the same owner.
     (
-        b"rwxr",
-        1,
-        "user",
+        *(rb"[dl-]rwxr[w-][xsStT-][r-][w-][xsStT-][@+.]? +[0-9]+ +[A-Za-z_]", b"rwxr", 1, "user"),
         compile_lazily(rb"[dl-]rwx(?:[r-][w-][xsStT-]){2}[@+.]? {1,6}[0-9]{1,6} {1,4}" + _LOGIN + rb"(?= )"),
     ),
-    (b"ostname: ", 8, "host", compile_lazily(rb"\b(?:Static )?[Hh]ostname: {1,24}" + _LOGIN + _END)),
+    (rb"ostname: ", b"ostname: ", 8, "host", compile_lazily(rb"\b(?:Static )?[Hh]ostname: {1,24}" + _LOGIN + _END)),
     # `uname -a`.
     (
-        *(b" #", 120, "host"),
+        *(rb"Linux [A-Za-z0-9.-]+ [0-9]+\.[0-9]+\.[0-9]", b" #", 120, "host"),
         compile_lazily(rb"\bLinux ([A-Za-z0-9][A-Za-z0-9.-]{1,62}) [0-9]{1,2}\.[0-9]{1,3}\.[0-9]\S{0,40} #[0-9]"),
     ),
-    (b"user.name ", 0, "name", compile_lazily(rb"user\.name \\{0,2}[\"']" + _FULL_NAME + rb"\\{0,2}[\"']")),
+    (
+        *(rb"user\.name ", b"user.name ", 0, "name"),
+        compile_lazily(rb"user\.name \\{0,2}[\"']" + _FULL_NAME + rb"\\{0,2}[\"']"),
+    ),
     # The full name in a line of /etc/passwd, and the author of a line in `git blame`.
-    (b":x:1", 0, "name", compile_lazily(rb":x:1[0-9]{3,8}:[0-9]{1,10}:" + _FULL_NAME + rb",{0,4}:/")),
+    (
+        *(rb":x:1[0-9]+:[0-9]+:[A-Za-z?]", b":x:1", 0, "name"),
+        compile_lazily(rb":x:1[0-9]{3,8}:[0-9]{1,10}:" + _FULL_NAME + rb",{0,4}:/"),
+    ),
     *(
-        (offset, 110, "name", compile_lazily(rb"\(" + _FULL_NAME + _BLAME_DATE))
+        (
+            *(rb" [+-][01][0-9]{3} +[0-9]+\)", offset, 110, "name"),
+            compile_lazily(rb"\(" + _FULL_NAME + _BLAME_DATE),
+        )
         for offset in (b" +0", b" -0", b" +1", b" -1")
     ),
 )
-_LOGIN_GATES = tuple(gate(re.escape(literal)) for literal, *_rest in _LOGIN_RULES)
+_LOGIN_GATES = tuple(gate(pattern) for pattern, *_rest in _LOGIN_RULES)
 _LOGIN_REACH = 160
 
 
 def _find_logins(view: bytes, gates: Collection[int]) -> Iterator[Span]:
     """Find account and machine names in variables and in the output of programs."""
-    for login_gate, (literal, before, kind, pattern) in zip(_LOGIN_GATES, _LOGIN_RULES, strict=True):
+    for login_gate, (_gate, literal, before, kind, pattern) in zip(_LOGIN_GATES, _LOGIN_RULES, strict=True):
         at = view.find(literal) if login_gate in gates else -1
         while at >= 0:
             match = pattern.search(view, max(0, at - before), at + _LOGIN_REACH)

@@ -17,8 +17,14 @@ _VALUE = rb"([A-Za-z0-9_+/.~=-]{2,400})(?![A-Za-z0-9_+/.~=-])"
 _FIRST_HALF = compile_lazily(
     rb"=[ \t]?+[\"'`]?+(?=" + trie_pattern(_ANCHORS) + rb")" + _VALUE + rb"(?=\\?[\"'`;,]|\s|\\n|\Z)"
 )
-_GATE = gate(rb"=[ \t]?[\"'`]?" + trie_pattern(_ANCHORS))
+# Most values that start with an anchor are plain names, such as `path`.
 _PLAIN_NAME = compile_lazily(rb"[a-z_.]+")
+_PLAIN_ANCHORS = {anchor for anchor in _ANCHORS if not anchor.strip(b"abcdefghijklmnopqrstuvwxyz_.")}
+_GATE = gate(
+    rb"=[ \t]?[\"'`]?(?:"
+    + (trie_pattern(_ANCHORS - _PLAIN_ANCHORS) + rb"|" + trie_pattern(_PLAIN_ANCHORS) + rb"[a-z_.]*[A-Z0-9+/~=-])")
+    + rb"[A-Za-z0-9_+/.~=-]*(?:[\\\"'`;,\t-\r ]|\z)"
+)
 _NAME_BACKWARDS = compile_lazily(rb"[ \t]?([A-Za-z0-9_]{1,40})")
 _ASSIGN = rb"[ \t]{0,4}:?=[ \t]{0,4}"
 _OPERATOR = rb"[ \t]?(?:\+|\.\.?|\|\||&|<>)[ \t]?"
