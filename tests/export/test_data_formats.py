@@ -252,6 +252,8 @@ _PARTS = st.sampled_from(
         reply("text"),
         reply(_thinking("hm")),
         reply("one", "two"),
+        reply("\n\n"),
+        prompt(" "),
         call("Bash", "ls", result="a"),
         call("Bash", "ls"),
         call("Bash", "ls", result="no", error=True),
@@ -269,7 +271,7 @@ _PARTS = st.sampled_from(
 
 @given(st.lists(_PARTS, max_size=12))
 def test_messages_are_what_an_api_accepts(tmp_path_factory: pytest.TempPathFactory, parts: list[Any]) -> None:
-    """Roles alternate, the first message is the user's, and each call has exactly one result, directly after it."""
+    """Roles alternate, the first is the user's, each call has one result, directly after it, and no text is blank."""
     folder = tmp_path_factory.mktemp("messages")
     path = write(folder / f"{SESSION}.jsonl", *transcript(*parts))
     openai, anthropic = (
@@ -307,6 +309,7 @@ def _check_anthropic(messages: list[dict[str, Any]]) -> None:
     assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"] * (len(roles) % 2)
     for message, following in zip(messages, [*messages[1:], {"content": []}], strict=False):
         assert message["content"]
+        assert all(block["text"].strip() for block in message["content"] if block["type"] == "text")
         calls = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
         results = [block["tool_use_id"] for block in following["content"] if block["type"] == "tool_result"]
         assert calls == results

@@ -68,8 +68,12 @@ class MessagesWriter:
 
 
 def build_messages(conversation: Conversation, shape: MessageShape, *, thinking: bool) -> list[dict[str, Any]]:
-    """The messages of a conversation. Replies that Claude Code wrote itself are left out."""
-    steps = [step for step in conversation.steps if not step.is_synthetic]
+    """The messages of a conversation. Replies that Claude Code wrote itself are left out, and so is blank text."""
+    steps = [
+        step
+        for step in conversation.steps
+        if not step.is_synthetic and (step.kind is StepKind.REPLY or step.text.strip())
+    ]
     if steps and steps[0].kind is StepKind.REPLY:  # the prompt was lost, and the API needs one
         steps.insert(0, Step(StepKind.INJECTED, None, None, NO_PROMPT))
     if shape is MessageShape.OPENAI:
@@ -84,7 +88,7 @@ def _openai_messages(steps: Iterable[Step], *, thinking: bool) -> Iterator[dict[
             continue
         calls = step.calls
         reasoning = step.thinking if thinking else ""
-        if not (step.text or calls or reasoning):
+        if not (step.text.strip() or calls or reasoning):
             continue
         yield without_none(
             {
@@ -138,7 +142,7 @@ def _anthropic_messages(steps: Iterable[Step], *, thinking: bool) -> Iterator[tu
 
 
 def _anthropic_blocks(part: Any, *, thinking: bool) -> Iterator[dict[str, Any]]:
-    if isinstance(part, TextBlock) and part.text:
+    if isinstance(part, TextBlock) and part.text.strip():  # the API refuses blank text
         yield {"type": "text", "text": part.text}
     elif isinstance(part, ThinkingBlock) and thinking:
         yield {"type": "thinking", "thinking": part.thinking, "signature": part.signature or ""}
@@ -160,7 +164,8 @@ def _join_roles(messages: Iterable[tuple[str, list[dict[str, Any]]]]) -> Iterato
         if next_role != role and blocks:
             yield {"role": role, "content": blocks}
             blocks = []
-        role, blocks = next_role, [*blocks, *more]
+        role = next_role
+        blocks += more
     if blocks:
         yield {"role": role, "content": blocks}
 

@@ -52,9 +52,8 @@ class OutcomeReport:
     @cached_property
     def changes(self) -> list[tuple[LineChange, int]]:
         """The edits of the period, oldest first, and how many lines of each survive."""
-        changes = sorted(
-            _once(self._facts.changes), key=lambda change: outcome_sort_key(change.timestamp, change.place)
-        )
+        changes = _once(self._facts.changes)
+        changes.sort(key=lambda change: outcome_sort_key(change.timestamp, change.place))
         surviving = _count_surviving(changes, self._count_lines)
         return [(change, surviving[at]) for at, change in enumerate(changes) if self._is_in_period(change.timestamp)]
 
