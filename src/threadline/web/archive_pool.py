@@ -169,6 +169,7 @@ class ArchivePool:
         """
         valid_for = (str(archive.index), archive.open_index().generation) if state is None else state
         full_key = (valid_for, name, key)
+        future: Future[_T]
         future, is_known = self._claim(full_key, most)
         if is_known:
             with self._awaiting(full_key):
