@@ -169,18 +169,19 @@ class ArchivePool:
         """
         valid_for = (str(archive.index), archive.open_index().generation) if state is None else state
         full_key = (valid_for, name, key)
-        future: Future[_T]
         future, is_known = self._claim(full_key, most)
         if is_known:
             with self._awaiting(full_key):
                 error = future.exception()
-            return future.result() if error is None else compute()
+            value: _T = future.result() if error is None else compute()
+            return value
         try:
-            future.set_result(compute())
+            value = compute()
         except BaseException as error:
             self.drop(full_key, future, error)
             raise
-        return future.result()
+        future.set_result(value)
+        return value
 
     def peek(self, name: str, *key: Hashable, state: Hashable) -> Any:
         """A figure that was stored under a state, if it is cached; None if it is not, or is being computed."""
