@@ -199,7 +199,7 @@ def test_nothing_is_prepared_on_battery(visit: Visitor) -> None:
 
 def test_a_share_is_previewed_first(visit: Visitor) -> None:
     """Share shows a preview with counts; only then there are buttons that copy and save."""
-    page = visit(f"{SHORT}/share", wait="commit")
+    page = visit(f"{SHORT}/share?thinking=full", wait="commit")  # no other test has prepared that
     expect(page.locator(".share-form")).to_be_visible()
     expect(page.locator(".share-actions")).to_have_count(0)
     expect(page.locator(".share-preview")).to_be_visible()  # two clicks from the session to the file

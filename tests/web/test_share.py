@@ -176,6 +176,8 @@ def test_a_file_is_prepared_in_another_process(leaky: Client, exports: list[Path
     expected = _share(here, "format=html")
     assert (len(exports), SECRET in expected) == (1, False)
     assert leaky.get(f"{PAGE}/share/prepare").status_code == 204
+    # The page contains the preview, and the browser need not load it.
+    assert f"Save {SESSION}.html" in leaky.get(f"{PAGE}/share").text
     assert _share(leaky, "format=html") == expected
     assert len(exports) == 1
 

@@ -183,6 +183,12 @@ class ArchivePool:
         future.set_result(value)
         return value
 
+    def peek(self, name: str, *key: Hashable, state: Hashable) -> Any:
+        """A figure that was stored under a state, if it is cached; None if it is not, or is being computed."""
+        with self._lock:
+            future = self._figures.get((state, name, key))
+        return future.result() if future is not None and future.done() and future.exception() is None else None
+
     def reserve(
         self, name: str, *key: Hashable, state: Hashable, most: int = _MAX_FIGURES
     ) -> ReservedFigure[Any] | None:

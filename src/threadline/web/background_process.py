@@ -25,8 +25,8 @@ _COMMAND = (
     "from threadline.web.background_process import answer_parent; answer_parent()",
 )
 
-_NICENESS = 5
-"""With 10 or more, it would hardly end on a machine that is busy."""
+_NICENESS = 2
+"""Pages come first, but somebody may wait for the value: with 10, it would hardly end on a machine that is busy."""
 _GRACE_SECONDS = 1.0
 """A browser that leaves a page for another one closes the connection before the other page has asked for the value."""
 

@@ -65,9 +65,10 @@ def _space_of_tag(tag: re.Match[str]) -> str:
 def share_page(request: PageRequest) -> PageResult:
     """The form, and the preview: what is redacted, and how the result begins.
 
-    A preview of a long session takes a second or two. So scripts load it into the page (`part=preview`); without
-    scripts, the page contains it if `preview` is set. The server starts computing it while the browser loads the page,
-    or even before: a script requests this page when the pointer is near its link.
+    The page contains the preview if its file is in the cache. Otherwise it takes a second or two for a long session, so
+    scripts load it into the page (`part=preview`); without scripts, the page contains it if `preview` is set. The
+    server starts computing it while the browser loads the page, or even before: a script requests this page when the
+    pointer is near its link.
     """
     session = request.session()
     choice = parse_choice(request)
@@ -75,7 +76,11 @@ def share_page(request: PageRequest) -> PageResult:
         return Fragment("Preview", "sharing", *_preview_file(request, choice), is_bare=True)
     preview, file_data = _preview_file(request, choice) if request.flag("preview") else (None, {})
     if preview is None and not request.wants_data:
-        request.pool.compute_ahead(lambda archive: export_choice(replace(request, archive=archive), choice))
+        file = SharePlan.of(request, choice).find(request.pool)
+        if file is not None:
+            preview = _preview(request, choice, file)
+        else:
+            request.pool.compute_ahead(lambda archive: export_choice(replace(request, archive=archive), choice))
     title = shorten(session.session.title.text, 120) or "Back to the session"
     main = join(
         (

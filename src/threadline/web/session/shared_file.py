@@ -130,6 +130,11 @@ class SharePlan(Struct, frozen=True):
             content = result.files[0].path.read_bytes()
         return SharedFile(self.name, content, result.hidden, result.unseen_words)
 
+    def find(self, pool: ArchivePool) -> SharedFile | None:
+        """The file, if it is in the cache."""
+        file: SharedFile | None = pool.peek(_FIGURE, *self._key, state=self.state)
+        return file
+
     def reserve(self, pool: ArchivePool) -> ReservedFigure[SharedFile] | None:
         """Reserve the file in the cache; None if it is there, or is being exported."""
         return pool.reserve(_FIGURE, *self._key, state=self.state, most=_MAX_FILES)
