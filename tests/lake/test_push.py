@@ -297,6 +297,32 @@ def test_an_interrupted_push_continues(tmp_path: Path, monkeypatch: pytest.Monke
     assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes() for path in paths}
 
 
+def test_what_an_interrupted_push_left_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody needs its object if the session has changed since. For a day, it may belong to a push that still runs."""
+    home = tmp_path / "home"
+    path = write_session(home, 1)
+    write_session(home, 2)
+    bucket = Bucket(str(tmp_path / "lake"))
+    with monkeypatch.context() as patch:
+        patch.setattr("threadline.lake.push._Push._finish_batch", _die_after_upload)
+        with pytest.raises(Unreadable):
+            push(bucket, [home])
+    assert len(list(bucket.list(DATA))) == 2
+    path.write_bytes(path.read_bytes()[10:])
+    push(bucket, [home])
+    assert len(list(bucket.list(DATA))) == 3
+    for entry in bucket.list(DATA):
+        os.utime(bucket.folder / entry.path, (0, 0))
+    push(bucket, [home])
+    assert len(list(bucket.list(DATA))) == 2
+    assert contents(bucket)[f"projects/-work-app/{path.name}"] == path.read_bytes()
+
+
+def _die_after_upload(self: Any, _sessions: object) -> Any:
+    self._upload_objects()
+    raise Unreadable("the network is gone")
+
+
 def test_damage_in_the_lake_is_reported(tmp_path: Path) -> None:
     """A damaged or missing object is an error that names it, not a shorter file."""
     home = tmp_path / "home"
