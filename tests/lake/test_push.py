@@ -10,6 +10,7 @@ from threading import Barrier, Thread
 from typing import Any, cast
 
 import pytest
+import zstandard
 from tests.cli.runner import CliRunner
 from tests.interfaces import odd_homes
 from tests.lake.machines import machine, push, session_id, write_session
@@ -37,7 +38,6 @@ from threadline.lake import (
     read_batch,
     select_sources,
 )
-from threadline.lake.bronze import compress
 from threadline.storage import Bucket
 
 DATA = "bronze/data"
@@ -198,7 +198,7 @@ def test_an_object_that_the_storage_damages(tmp_path: Path, monkeypatch: pytest.
     create = Bucket.create
 
     def damage(self: Bucket, path: str, data: bytes) -> bool:
-        return create(self, path, compress(b"damaged") if path.startswith(DATA) else data)
+        return create(self, path, zstandard.ZstdCompressor().compress(b"damaged") if path.startswith(DATA) else data)
 
     with monkeypatch.context() as patch:
         patch.setattr(Bucket, "create", damage)
@@ -295,6 +295,32 @@ def test_an_interrupted_push_continues(tmp_path: Path, monkeypatch: pytest.Monke
     result = push(bucket, [home], batch_bytes=1)
     assert 0 < result.sessions < len(paths)
     assert contents(bucket) == {f"projects/-work-app/{path.name}": path.read_bytes() for path in paths}
+
+
+def test_what_an_interrupted_push_left_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody needs its object if the session has changed since. For a day, it may belong to a push that still runs."""
+    home = tmp_path / "home"
+    path = write_session(home, 1)
+    write_session(home, 2)
+    bucket = Bucket(str(tmp_path / "lake"))
+    with monkeypatch.context() as patch:
+        patch.setattr("threadline.lake.push._Push._finish_batch", _die_after_upload)
+        with pytest.raises(Unreadable):
+            push(bucket, [home])
+    assert len(list(bucket.list(DATA))) == 2
+    path.write_bytes(path.read_bytes()[10:])
+    push(bucket, [home])
+    assert len(list(bucket.list(DATA))) == 3
+    for entry in bucket.list(DATA):
+        os.utime(bucket.folder / entry.path, (0, 0))
+    push(bucket, [home])
+    assert len(list(bucket.list(DATA))) == 2
+    assert contents(bucket)[f"projects/-work-app/{path.name}"] == path.read_bytes()
+
+
+def _die_after_upload(self: Any, _sessions: object) -> Any:
+    self._upload_objects()
+    raise Unreadable("the network is gone")
 
 
 def test_damage_in_the_lake_is_reported(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from time import time
 from unicodedata import category
 
 from msgspec import Struct
@@ -60,6 +61,8 @@ from threadline.storage import Bucket
 BATCH_BYTES = 64 * 1024 * 1024
 """A batch ends with the session that exceeds this."""
 PERSON_VARIABLE = "THREADLINE_PERSON"
+_LEFT_SECONDS = 24 * 3600
+"""Objects younger than this may belong to a push that is running."""
 _PSEUDONYM_LENGTH = 8
 _PART = re.compile(r"\A(agent-)?(.*?)(\.jsonl|\.meta\.json)?\Z", re.DOTALL)
 
@@ -204,7 +207,7 @@ class _Push:
             conflicts += self._finish_batch(collected)
             waiting, progress = conflicts, lambda _done: None
         self._verify()
-        self._delete_superseded()
+        self._delete_unneeded()
 
     def _read_batches(self) -> None:
         numbers = list_batches(self._bucket, self._machine_id).get(self._machine_id, [])
@@ -420,15 +423,18 @@ class _Push:
 
         self.result.verified += len(list(self._bucket.map(verify, sorted(self._uploaded))))
 
-    def _delete_superseded(self) -> None:
-        """Delete the objects of replaced versions.
+    def _delete_unneeded(self) -> None:
+        """Delete the objects of replaced versions, and those that interrupted pushes left.
 
         A redacted file is replaced when a secret becomes known later, and its old bytes must not stay.
         """
+        self._read_batches()
         referenced = {segment.object for batch in self._batches for file in batch.files for segment in file.segments}
         latest = (file for _, file in latest_versions(self._batches).values())
         needed = {segment.object for file in latest for segment in file.segments}
-        self._bucket.delete(sorted(referenced - needed))
+        old = time() - _LEFT_SECONDS
+        left = {entry.path for entry in self._bucket.list(f"{DATA}/{self._machine_id}/") if entry.modified < old}
+        self._bucket.delete(sorted((referenced | left) - needed))
 
 
 def _check_person(person: str) -> None:
