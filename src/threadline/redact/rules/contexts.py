@@ -40,7 +40,7 @@ def find_values_near_names(view: bytes, lower: bytes, mentions: list[Mention]) -
                 yield span
                 break
         else:
-            if not mention.is_assigned:
+            if not mention.is_assigned or _QUOTED_CELL_END.match(view, mention.end):
                 tables.add(mention)
     yield from tables.find_values()
 
@@ -207,6 +207,23 @@ def _find_in_next_element(view: bytes, _lower: bytes, mention: Mention) -> Span 
     return literal_span(mention.name, match.start(1), match[1]) if match else None
 
 
+_ELEMENT = compile_lazily(
+    rb"(?:[ \t][^<>\n]{0,200})?>(?:\s|\\n){0,20}(?:<!\[cdata\[)?([^<>\s\]]{4,256})(?:\]\]>)?(?:\s|\\n){0,20}</"
+)
+
+
+def _find_in_element(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    """The text of an element with attributes, or in a CDATA section: `<wsse:Password Type="…#PasswordText">…`."""
+    if (
+        view[mention.start - 1 : mention.start] not in (b"<", b":")
+        or view[mention.end : mention.end + 1] not in _AFTER_TAG
+    ):
+        return None
+    match = _ELEMENT.match(lower, mention.end)
+    return literal_span(mention.name, *_view_group(view, match, 1)) if match else None
+
+
+_AFTER_TAG = (b" ", b">", b"\t")
 _NAMED_ELEMENT = compile_lazily(rb"<[\w:.-]{1,40} (?:name|key|id)=\\*[\"'][\w.-]{0,40}\Z")
 _INNER_ELEMENT = compile_lazily(
     rb"(?:\\*[\"'])?>(?:\s|\\n){0,40}<(?:[\w-]{1,20}:)?(?:value|plaintext|string|text|data|content)"
@@ -588,6 +605,7 @@ _Finder = Callable[[bytes, bytes, Mention], Span | None]
 _FINDERS_AFTER_SIGN: tuple[_Finder, ...] = (
     _find_in_record,
     _find_in_block,
+    _find_in_element,
     _find_in_next_element,
     _find_in_inner_element,
     _find_in_here_document,
@@ -604,6 +622,7 @@ _FINDERS: tuple[_Finder, ...] = (
     _find_in_record,
     _find_in_form_part,
     _find_in_block,
+    _find_in_element,
     _find_in_next_element,
     _find_in_inner_element,
     _find_template_default,
@@ -635,6 +654,7 @@ _ROW_ITEM = compile_lazily(
     rb"(?:\s|\\n){0,20}([,)]|\Z)?"
 )
 _RULE_LINE = compile_lazily(rb"[-+|:=_ \t?\\]*\Z")
+_QUOTED_CELL_END = compile_lazily(rb"\\*[\"'][,;\t|]")
 _COLUMN_NAME = compile_lazily(rb"[ \t]*\\*[\"'`*]{0,2}(?:[A-Za-z_#][\w .()/#-]{0,40})?\\*[\"'`*]{0,2}[ \t]*\Z")
 _ALIGNED_HEADER = compile_lazily(
     rb"[ \t]*[A-Za-z][\w.()/#-]*(?: [\w.()/#-]+){0,2}(?: {2,}[A-Za-z][\w.()/#-]*(?: [\w.()/#-]+){0,2})+[ \t]*\Z"
