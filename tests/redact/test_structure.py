@@ -181,8 +181,25 @@ def test_redacts_in_elements_tuples_and_calls(form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "echo {} | sudo -S apt update",
+        "echo {} | docker login --password-stdin -u ann acme.example",
+        "sudo -S id <<< {}",
+    ],
+)
+def test_redacts_what_can_only_be_a_password(command: str) -> None:
+    """What these options read is a password even if it looks like the name of a variable."""
+    secret = "".join(seeded(len(command)).choices(PLAIN, k=6)) + "_QRsTUvWxY"
+    assert secret not in Redactor().redact(command.format(secret))
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "echo building_all_targets | sudo -s",
+        "echo my_object_name | git hash-object --stdin",
+        "echo $SUDO_WORD | sudo -S apt update",
         '<password type="string"><![CDATA[${DB_PASSWORD}]]></password>',
         'names = ["user","password","group"]\n',
         '"user","password","group"\n"required","required","optional"\n',

@@ -431,20 +431,22 @@ def _find_in_command_line(view: bytes, lower: bytes, mention: Mention) -> Span |
 
 
 def find_piped_value(view: bytes, lower: bytes, at: int, name: str) -> Span | None:
-    """The value that the command line with a program at `at` gives to it, by a here-string or a pipe."""
+    """The value that a command line gives to the program or the option at `at`, by a here-string or a pipe."""
+    # Whatever these options read is a password, even if it looks like a name.
+    is_certain = view.startswith((b"-S", b"-stdin"), at) and lower.endswith((b"sudo ", b"-password"), 0, at)
     here = _HERE_STRING.match(view, at) if view.find(b"<<<", at, at + 240) >= 0 else None
     if here is not None:
-        return _argument_span(view, name, here)
+        return _argument_span(view, name, here, is_certain=is_certain)
     begin = max(view.rfind(b"\n", max(0, at - _LINE_REACH), at) + 1, at - _LINE_REACH, 0)
     if view.find(b"|", begin, at) < 0 and view.find(b">", begin, at) < 0:
         return None
     match = _PIPED.search(lower, max(0, begin - 1), at)
     if match is None or _FILTERS.match(match[5]) or (match[4] != b"|" and not _REDIRECTED_PATH.match(match[5])):
         return None
-    return _argument_span(view, name, match)
+    return _argument_span(view, name, match, is_certain=is_certain)
 
 
-def _argument_span(view: bytes, name: str, match: re.Match[bytes]) -> Span | None:
+def _argument_span(view: bytes, name: str, match: re.Match[bytes], *, is_certain: bool = False) -> Span | None:
     group = 2 if match[2] is not None else 3
     start, value = _view_group(view, match, group)
     login = _LOGIN_PREFIX.match(value)
@@ -452,7 +454,8 @@ def _argument_span(view: bytes, name: str, match: re.Match[bytes]) -> Span | Non
         start, value = start + login.end(), value[login.end() :]
     if b" " in value:
         return None
-    return literal_span(name, start, value) if group == 2 else word_span(name, start, value)  # noqa: PLR2004 - the quoted one
+    is_literal = is_certain or group == 2  # noqa: PLR2004 - the quoted one
+    return (literal_span if is_literal else word_span)(name, start, value)
 
 
 # Positions after a program: `htpasswd -b FILE USER PASSWORD`, `wpa_passphrase SSID PASSWORD`.
