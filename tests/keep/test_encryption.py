@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from threadline.keep.encryption import (
     key_from_passphrase,
     load_or_create_key_file,
 )
+from threadline.keep.store import write_keep_info
 
 pytest.importorskip("pyrage")
 
@@ -52,6 +54,29 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def store(tmp_path: Path) -> Store:
     """A keep whose key is in a file."""
     return Store.make(tmp_path / "keep", load_or_create_key_file(tmp_path / "key"))
+
+
+@pytest.mark.parametrize("change", ["replaced", "added", "removed"])
+def test_what_is_added_is_for_the_same_keys(store: Store, home: Path, tmp_path: Path, change: str) -> None:
+    """Whoever may write to the folder cannot make a machine that knows the keep store files for others to read."""
+    machine = Machine("here_1", "here", tmp_path / "data")
+    keep_home(store, home, machine)
+    own = store.info.recipients
+    theirs = load_or_create_key_file(tmp_path / "other-key").recipient
+    changed = {"replaced": (theirs,), "added": (*own, theirs), "removed": ()}[change]
+    moved = shutil.copytree(store.folder, tmp_path / "moved")
+    write_keep_info(moved, store.info.id, changed)  # a keep is known by its id
+    write_keep_info(store.folder, "another", changed)  # and by its folder
+    append_lines(home, 7)
+    for folder in (store.folder, moved):
+        stored = sorted(path.name for path in folder.rglob("*"))
+        other = Store(folder, store.identity)
+        for add in (keep_home, lambda store, _home, machine: repack(Catalogue(store), machine)):
+            with pytest.raises(Unreadable, match=r"restore it from a copy"):
+                add(other, home, machine)
+        assert sorted(path.name for path in folder.rglob("*")) == stored
+    write_keep_info(store.folder, store.info.id, own)
+    keep_home(Store(store.folder, store.identity), home, machine)
 
 
 def append_lines(home: Path, seed: int) -> None:

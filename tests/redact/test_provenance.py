@@ -237,6 +237,7 @@ def test_questions_and_answers() -> None:
         assert not asks_for_secret(question), question
     assert find_answer(VALUE) is not None
     assert find_answer(f"it's {VALUE}") is not None
+    assert find_answer(f"ok, here it is: {VALUE}") is not None
     for answer in ("yes", "no", "continue", "/help", "I do not know it, sorry"):
         assert find_answer(answer) is None, answer
 

@@ -159,12 +159,71 @@ def test_redacts_after_names_in_other_languages(name: str) -> None:
         assert secret not in Redactor().redact(form)
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        '<wsse:Password Type="http://acme.example/profile#PasswordText">{}</wsse:Password>',
+        "<secret><![CDATA[{}]]></secret>",
+        '<db:password encrypted="false">\n  <![CDATA[{}]]>\n</db:password>',
+        'user, password = "app", "{}"',
+        'SecretString::new("{}".into())',
+        "SELECT crypt('{}', gen_salt('bf'));",
+        "DB_PASSWORD={{{}}}",
+        "vault operator unseal {}",
+        "vault operator unseal -address=https://vault.acme.example {}",
+        "LABEL=admin:$$apr1$$abcdefgh$${}",
+    ],
+)
+def test_redacts_in_elements_tuples_and_calls(form: str) -> None:
+    """The name is that of an element with attributes, of one of two variables, or of the call itself."""
+    secret = _secret(len(form)) + "Q7x"
+    assert secret not in Redactor().redact(form.format(secret))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo {} | sudo -S apt update",
+        "echo {} | docker login --password-stdin -u ann acme.example",
+        "sudo -S id <<< {}",
+    ],
+)
+def test_redacts_what_can_only_be_a_password(command: str) -> None:
+    """What these options read is a password even if it looks like the name of a variable."""
+    secret = "".join(seeded(len(command)).choices(PLAIN, k=6)) + "_QRsTUvWxY"
+    assert secret not in Redactor().redact(command.format(secret))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo building_all_targets | sudo -s",
+        "echo my_object_name | git hash-object --stdin",
+        "echo $SUDO_WORD | sudo -S apt update",
+        '<password type="string"><![CDATA[${DB_PASSWORD}]]></password>',
+        'names = ["user","password","group"]\n',
+        '"user","password","group"\n"required","required","optional"\n',
+        'user, password = "app", os.environ["DB_PASSWORD"]',
+        "user, password = read(), ask()",
+        "SecretString::new(value.into())",
+        "DB_PASSWORD={db_password}",
+        "DB_PASSWORD={password1}",
+        "vault operator unseal -status",
+        "echo $$1$$2$$3",
+    ],
+)
+def test_keeps_what_only_resembles_these_elements_tuples_and_calls(text: str) -> None:
+    """References, words for people and other calls stay."""
+    assert Redactor().redact(text) == text
+
+
 def test_redacts_every_row_of_a_column() -> None:
     """All cells below a name are secret, in every layout, and the other cells stay."""
     secrets = [_secret(seed) for seed in range(3)]
     rows = [("ann", secrets[0], "x1"), ("bob", secrets[1], "x2"), ("eve", secrets[2], "x3")]
     layouts = {
         "CSV": ("user,password,group\n", "{},{},{}\n"),
+        "CSV with quotes": ('"user","password","group"\n', '"{}","{}","{}"\n'),
         "psql": (" user | password | group \n------+----------+------\n", " {} | {} | {} \n"),
         "Markdown": ("| user | password | group |\n|---|---|---|\n", "| {} | `{}` | {} |\n"),
         "TSV": ("user\tpassword\tgroup\n", "{}\t{}\t{}\n"),

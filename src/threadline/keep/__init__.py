@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         machine_folder,
         missing_keep_folder,
         missing_keep_message,
+        save_last_run,
         this_machine,
     )
     from threadline.keep.merge import MergeResult, merge_keeps
@@ -78,6 +79,7 @@ export_lazily(
             "machine_folder",
             "missing_keep_folder",
             "missing_keep_message",
+            "save_last_run",
             "this_machine",
         ],
         "merge": ["MergeResult", "merge_keeps"],

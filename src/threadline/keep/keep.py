@@ -26,7 +26,7 @@ from threadline.errors import Unreadable
 from threadline.keep import forget, repair
 from threadline.keep.cache import open_damaged_packs
 from threadline.keep.catalogue import Catalogue, PieceList, Version
-from threadline.keep.machine import MACHINE_FILE, Machine, save_last_run, save_machine_id
+from threadline.keep.machine import MACHINE_FILE, LastRun, Machine, save_last_run, save_machine_id
 from threadline.keep.manifest import AnyRow, EndRow, FileRow, GoneRow, format_timestamp, path_to_json
 from threadline.keep.pack import Chunker, DictionaryTrainer, PackWriter, Piece
 from threadline.keep.sessions import OmittedFile, SourceFile, find_source_files, list_left_out, own_files
@@ -73,11 +73,12 @@ def run_keep(
 
     Raises:
         IndexBusy: another process of this machine is writing.
-        Unreadable: the keep cannot be written.
+        Unreadable: the keep cannot be written, or is no longer encrypted for the same keys.
     """
     store = catalogue.store
     if store.problem is not None:
         repair.repair_keep_info(store, machine)
+    repair.require_known_recipients(store, machine)
     with store.adding(machine.id):
         store.repair_readme()
         catalogue.refresh()
@@ -91,7 +92,8 @@ def run_keep(
         raise Unreadable(f"Other processes keep removing packs from {str(store.folder)!r}. Try again later.")
     if catalogue.forgotten.rows:
         forget.finish_forgetting(catalogue, machine)
-    save_last_run(machine.folder, store.folder, store.info.id, format_timestamp(now()))
+    ended = LastRun(store.info.id, format_timestamp(now()), store.info.recipients)
+    save_last_run(machine.folder, store.folder, ended)
     return result
 
 

@@ -89,6 +89,14 @@ class Machine(Struct, frozen=True):
         """Whether it has completed a run into any keep."""
         return self.folder is not None and bool(_read_last_runs(self.folder))
 
+    def known_recipients(self, folder: Path, id_: str) -> set[tuple[str, ...]]:
+        """The public keys for which this machine has stored files in a folder, or in a keep with an id."""
+        runs = _read_last_runs(self.folder) if self.folder is not None else {}
+        path = os.path.realpath(folder)
+        return {
+            run.recipients for at, run in runs.items() if run.recipients is not None and (at == path or run.id == id_)
+        }
+
     def last_run(self, folder: Path) -> LastRun | None:
         """The last run of this machine into the keep in a folder."""
         return read_last_run(self.folder, folder)
@@ -131,11 +139,15 @@ def save_machine_id(folder: Path, id_: str) -> None:
         raise Unreadable(message) from None
 
 
-class LastRun(Struct, frozen=True):
-    """The id of the keep that was in a folder, and when a run into it last ended."""
+class LastRun(Struct, frozen=True, omit_defaults=True):
+    """The id of the keep that was in a folder, when a run into it last ended, and the public keys that it was for.
+
+    `recipients` is None if an earlier version of threadline wrote the record.
+    """
 
     id: str
     ended: str
+    recipients: tuple[str, ...] | None = None
 
 
 def read_last_run(machine: Path | None, folder: Path) -> LastRun | None:
@@ -143,11 +155,14 @@ def read_last_run(machine: Path | None, folder: Path) -> LastRun | None:
     return _read_last_runs(machine).get(os.path.realpath(folder)) if machine is not None else None
 
 
-def save_last_run(machine: Path | None, folder: Path, id_: str, ended: str) -> None:
-    """Record that a run ended. Failing to write the record is not an error."""
+def save_last_run(machine: Path | None, folder: Path, run: LastRun | None) -> None:
+    """Record that a run ended, or forget the last one. Failing to write the record is not an error."""
     if machine is None:
         return
-    runs = {**_read_last_runs(machine), os.path.realpath(folder): LastRun(id_, ended)}
+    runs = _read_last_runs(machine)
+    runs.pop(os.path.realpath(folder), None)
+    if run is not None:
+        runs[os.path.realpath(folder)] = run
     with suppress(OSError):
         machine.mkdir(parents=True, exist_ok=True, mode=0o700)
         files.write_file(machine / LAST_RUNS_FILE, msgspec.json.encode(runs, order="sorted"))

@@ -32,6 +32,7 @@ from threadline.keep import (
     missing_keep_message,
     recognise_machine,
     run_keep,
+    save_last_run,
     stored_size,
     this_machine,
 )
@@ -98,6 +99,8 @@ def _open_or_create(
     missing = missing_keep_message(machine.folder, where) if not begin and not is_keep(where) else None
     if missing is not None:
         raise Unreadable(f"{missing} If it is gone for good, use --begin to create a new one.")
+    if begin and not is_keep(where):
+        save_last_run(machine.folder, where, None)
     if not encrypt:
         store = Store.make(where)
         return Store.unlock(where, key_file=key_file) if store.is_encrypted and key_file is not None else store

@@ -252,7 +252,7 @@ _WORD_PATTERNS = tuple(
 _TEXT_PATTERNS = tuple(
     (words, compile_lazily(pattern))
     for words, pattern in (
-        ((b"ult ",), rb"ult (?:login|encrypt_string)" + _BLANK + rb"(?:-\S+[ \t]+){0,2}" + _WORD),
+        ((b"ult ",), rb"ult (?:login|encrypt_string|operator unseal)" + _BLANK + rb"(?:-\S+[ \t]+){0,2}" + _WORD),
         (
             (b"bscure ", b"unity ", b"uth "),
             rb"(?:bscure|unity|uth(?<![a-z]auth))" + _BLANK + rb"(?:" + _NAME + rb"[ \t]+)??" + _WORD,
@@ -293,7 +293,9 @@ _PGPASS_GATE = gate(rb":543[0-9]:|:\*:")
 _PGPASS = compile_lazily(
     rb"(?<![\w.*/:-])(?:\*|[\w.-]{1,253}):(?:\*|[0-9]{2,5}):[\w*-]{1,64}:[\w.*@-]{1,64}:([^\s'\"\\:]{4,128})(?=\s|\\n|\\?\"|\Z)"
 )
-_HASH = compile_lazily(rb"\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$(?:[\w=,./+]{1,64}\$){0,3}[\w./+]{16,128}")
+_HASH = compile_lazily(
+    rb"\${1,2}(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\${1,2}(?:[\w=,./+]{1,64}\${1,2}){0,3}[\w./+]{16,128}"
+)
 _HASH_GATE = gate(rb"\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$")
 _MIN_HASH = 28
 
@@ -416,6 +418,17 @@ _RARE_FORMS = tuple(
             rb"\.login\([^,\n]{1,100},[ \t]{0,4}\\*[\"']([a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4})\\*[\"']\)",
             "groups",
         ),
+        (
+            (b", password = ", b", passwd = ", b", pwd = ", b", pw = "),
+            rb", (?:password|passwd|pwd|pw) = (?:\\*[\"'][^\"'\n]{0,80}[\"']|[\w.]{1,60}),[ \t]{0,4}" + _QUOTED,
+            "password",
+        ),
+        (
+            (b"secretstring::", b"secret::new(", b"secretbox::"),
+            rb"secret(?:string|box)?::(?:new|from)\([ \t]{0,4}" + _QUOTED,
+            "password",
+        ),
+        ((b"gen_salt(",), rb"crypt\([ \t]{0,4}" + _QUOTED + rb"[ \t]{0,4},[ \t]{0,4}gen_salt\(", "password"),
         ((b"basic_auth(",), rb"basic_auth\([^,\n]{1,80},[ \t]{0,4}some\(" + _QUOTED, "password"),
         ((b"]:",), rb"\]:[0-9]{2,5}[ \t]{1,8}[\w.+-]{1,64}:([^\s\"'`\\]{4,128})", "word"),
         (

@@ -408,7 +408,7 @@ _LISTED_WORD = compile_lazily(rb"[A-Za-z_.-]+")
 _LINE_START = compile_lazily(rb"(?:^|\n|\\n)[+\- \t]{0,40}(?:export |set |setx |ENV |ARG |env )?[ \t]{0,4}\Z")
 _REST_OF_LINE = compile_lazily(rb"([^\s\"'`\\\0-\x1f\x7f-\xff]{4,128})[ \t]{0,8}(?=\r?\n|\\n|\\?\"|\Z)")
 _CODE_LINE = compile_lazily(
-    r"[A-Za-z_$*&!][\w.$>-]*[\[({]|[\[({<$].*[\])}>]\Z|.*&\w+=|.*</|.*[{(\[]\Z|.*\|\||.*&&|.*[\w)]\)\Z"
+    r"[A-Za-z_$*&!][\w.$>-]*[\[({]|(?!\{(?=\w*[0-9][A-Za-z])(?=\w*[A-Z])\w*[a-z]\w*\}\Z)[\[({<$].*[\])}>]\Z|.*&\w+=|.*</|.*[{(\[]\Z|.*\|\||.*&&|.*[\w)]\)\Z"
 )
 
 

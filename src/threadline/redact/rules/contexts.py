@@ -40,7 +40,7 @@ def find_values_near_names(view: bytes, lower: bytes, mentions: list[Mention]) -
                 yield span
                 break
         else:
-            if not mention.is_assigned:
+            if not mention.is_assigned or _QUOTED_CELL_END.match(view, mention.end):
                 tables.add(mention)
     yield from tables.find_values()
 
@@ -207,6 +207,23 @@ def _find_in_next_element(view: bytes, _lower: bytes, mention: Mention) -> Span 
     return literal_span(mention.name, match.start(1), match[1]) if match else None
 
 
+_ELEMENT = compile_lazily(
+    rb"(?:[ \t][^<>\n]{0,200})?>(?:\s|\\n){0,20}(?:<!\[cdata\[)?([^<>\s\]]{4,256})(?:\]\]>)?(?:\s|\\n){0,20}</"
+)
+
+
+def _find_in_element(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    """The text of an element with attributes, or in a CDATA section: `<wsse:Password Type="…#PasswordText">…`."""
+    if (
+        view[mention.start - 1 : mention.start] not in (b"<", b":")
+        or view[mention.end : mention.end + 1] not in _AFTER_TAG
+    ):
+        return None
+    match = _ELEMENT.match(lower, mention.end)
+    return literal_span(mention.name, *_view_group(view, match, 1)) if match else None
+
+
+_AFTER_TAG = (b" ", b">", b"\t")
 _NAMED_ELEMENT = compile_lazily(rb"<[\w:.-]{1,40} (?:name|key|id)=\\*[\"'][\w.-]{0,40}\Z")
 _INNER_ELEMENT = compile_lazily(
     rb"(?:\\*[\"'])?>(?:\s|\\n){0,40}<(?:[\w-]{1,20}:)?(?:value|plaintext|string|text|data|content)"
@@ -414,20 +431,22 @@ def _find_in_command_line(view: bytes, lower: bytes, mention: Mention) -> Span |
 
 
 def find_piped_value(view: bytes, lower: bytes, at: int, name: str) -> Span | None:
-    """The value that the command line with a program at `at` gives to it, by a here-string or a pipe."""
+    """The value that a command line gives to the program or the option at `at`, by a here-string or a pipe."""
+    # Whatever these options read is a password, even if it looks like a name.
+    is_certain = view.startswith((b"-S", b"-stdin"), at) and lower.endswith((b"sudo ", b"-password"), 0, at)
     here = _HERE_STRING.match(view, at) if view.find(b"<<<", at, at + 240) >= 0 else None
     if here is not None:
-        return _argument_span(view, name, here)
+        return _argument_span(view, name, here, is_certain=is_certain)
     begin = max(view.rfind(b"\n", max(0, at - _LINE_REACH), at) + 1, at - _LINE_REACH, 0)
     if view.find(b"|", begin, at) < 0 and view.find(b">", begin, at) < 0:
         return None
     match = _PIPED.search(lower, max(0, begin - 1), at)
     if match is None or _FILTERS.match(match[5]) or (match[4] != b"|" and not _REDIRECTED_PATH.match(match[5])):
         return None
-    return _argument_span(view, name, match)
+    return _argument_span(view, name, match, is_certain=is_certain)
 
 
-def _argument_span(view: bytes, name: str, match: re.Match[bytes]) -> Span | None:
+def _argument_span(view: bytes, name: str, match: re.Match[bytes], *, is_certain: bool = False) -> Span | None:
     group = 2 if match[2] is not None else 3
     start, value = _view_group(view, match, group)
     login = _LOGIN_PREFIX.match(value)
@@ -435,7 +454,8 @@ def _argument_span(view: bytes, name: str, match: re.Match[bytes]) -> Span | Non
         start, value = start + login.end(), value[login.end() :]
     if b" " in value:
         return None
-    return literal_span(name, start, value) if group == 2 else word_span(name, start, value)  # noqa: PLR2004 - the quoted one
+    is_literal = is_certain or group == 2  # noqa: PLR2004 - the quoted one
+    return (literal_span if is_literal else word_span)(name, start, value)
 
 
 # Positions after a program: `htpasswd -b FILE USER PASSWORD`, `wpa_passphrase SSID PASSWORD`.
@@ -588,6 +608,7 @@ _Finder = Callable[[bytes, bytes, Mention], Span | None]
 _FINDERS_AFTER_SIGN: tuple[_Finder, ...] = (
     _find_in_record,
     _find_in_block,
+    _find_in_element,
     _find_in_next_element,
     _find_in_inner_element,
     _find_in_here_document,
@@ -604,6 +625,7 @@ _FINDERS: tuple[_Finder, ...] = (
     _find_in_record,
     _find_in_form_part,
     _find_in_block,
+    _find_in_element,
     _find_in_next_element,
     _find_in_inner_element,
     _find_template_default,
@@ -635,6 +657,7 @@ _ROW_ITEM = compile_lazily(
     rb"(?:\s|\\n){0,20}([,)]|\Z)?"
 )
 _RULE_LINE = compile_lazily(rb"[-+|:=_ \t?\\]*\Z")
+_QUOTED_CELL_END = compile_lazily(rb"\\*[\"'][,;\t|]")
 _COLUMN_NAME = compile_lazily(rb"[ \t]*\\*[\"'`*]{0,2}(?:[A-Za-z_#][\w .()/#-]{0,40})?\\*[\"'`*]{0,2}[ \t]*\Z")
 _ALIGNED_HEADER = compile_lazily(
     rb"[ \t]*[A-Za-z][\w.()/#-]*(?: [\w.()/#-]+){0,2}(?: {2,}[A-Za-z][\w.()/#-]*(?: [\w.()/#-]+){0,2})+[ \t]*\Z"

@@ -188,7 +188,7 @@ PLACEHOLDER = compile_lazily(r"<(?:[a-z][a-z0-9_]*-[0-9]+|home)>")
 
 # A value that is a reference as a whole: to a variable, a template field, a store of secrets, or a part of a program.
 _REFERENCE = compile_lazily(
-    r"\$\{.*\}\Z|\$\(.*\)?\Z|\{\{.*\}\}\Z|\{[\w.\[\]:!>'-]*\}\Z|[#%@]\{.*\}\Z|%\w+%\Z|%\(\w+\)s\Z|%[srdvq]\Z|@\w+@\Z"
+    r"\$\{.*\}\Z|\$\(.*\)?\Z|\{\{.*\}\}\Z|(?!\{(?=\w*[0-9][A-Za-z])(?=\w*[A-Z])\w*[a-z]\w*\})\{[\w.\[\]:!>'-]*\}\Z|[#%@]\{.*\}\Z|%\w+%\Z|%\(\w+\)s\Z|%[srdvq]\Z|@\w+@\Z"
     r"|<[^<>]*>?\Z|\[[^\[\]]*\]\Z|__\w+__\Z|[A-Za-z_][\w.]*\([^()]*\)?\Z|\$[0-9@*#?!$-]\Z"
     r"|(?:process|os|import\.meta|self|this|config|settings|env|req|request|args|options|ctx|context|props|data|secrets"
     r"|vars|var|local|module|params|credentials|response|res|user|each|steps|inputs|github|values|builtins)"

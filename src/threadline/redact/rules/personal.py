@@ -392,7 +392,8 @@ def _find_logins(view: bytes, gates: Collection[int]) -> Iterator[Span]:
             match = pattern.search(view, max(0, at - before), at + _LOGIN_REACH)
             if match is not None and match.start() <= at:
                 name = match[1].decode().lower()
-                if name not in _COMMON_ACCOUNTS and not name.startswith(("systemd", "_", "local")):
+                is_common = all(word in _COMMON_ACCOUNTS for word in name.split())  # `Test User`, too
+                if not is_common and not name.startswith(("systemd", "_", "local")):
                     yield Span(*match.span(1), kind)
             at = view.find(literal, at + len(literal))
 

@@ -67,13 +67,14 @@ _WORDS_BY_LETTER = (
             rb"(?i)uthoriz|cloudant|confluent|sumo|net user? "
             rb"|auth(?: |[a-z_]*[ \t]*(?:\(|[=:][ \t]*[\w.]*[\[(])[ \t]*[bru]?\\*[\"']"
             rb"|(?:entication)?(?:_users?)?\\*[\"']?[ \t]*[:=])"
-            rb"|ult (?:login |encrypt_string |kv put |write )|true\\?\t|true\\t|unity "
+            rb"|ult (?:login |encrypt_string |operator unseal |kv put |write )|true\\?\t|true\\t|unity "
         ),
         re.compile(
             rb"u(?:thoriz(?<=authoriz)|dant(?<=cloudant)|ent(?<=confluent)|mo(?<=sumo)|s(?<=net us)er? "
             rb"|th(?<=auth)(?=[a-z_]{0,24}[ \t]{0,2}(?:\(|[=:][ \t]{0,2}[\w.]{0,40}[\[(])[ \t]{0,2}[bru]?\\*[\"']"
             rb"|(?:entication)?(?:_users?)?\\*[\"']?[ \t]{0,4}[:=])|th (?<=auth )"
-            rb"|lt (?=login |encrypt_string |kv put |write )|e\t(?<=true\t)|e\\t(?<=true\\t)|nity (?<=community ))"
+            rb"|lt (?=login |encrypt_string |operator unseal |kv put |write )"
+            rb"|e\t(?<=true\t)|e\\t(?<=true\\t)|nity (?<=community ))"
         ),
     ),
 )

@@ -231,6 +231,7 @@ _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
     "cryptsetup": (_rule(r"luksDump .*--dump", _D),),
     "elasticsearch-service-tokens elasticsearch-setup-passwords": (_rule("", _F, "service_token password"),),
     "mc mcli": (_rule(r"(?:svcacct|accesskey|user) (?:add|create|edit)", _F, "key"),),
+    "wp": (_rule(r"^config get \S*(?i:pass|secret|salt|_key)", _V),),
     "redis-cli": (_rule(r"(?i:config get (?:requirepass|masterauth)|acl genpass)", _V),),
     "get-secret get-credential get-azkeyvaultsecret get-secretvalue": (_rule(".", _V),),
     "convertfrom-securestring": (_rule(r"(?i:-asplaintext)", _V),),
@@ -1069,7 +1070,8 @@ _NOT_ASKING = compile_lazily(
     r"|\b(?:do you want|would you like|how many|how long|rotate|where|why|when|store|delete|remove)\b"
 )
 _ANSWER = compile_lazily(
-    r"(?i)\s*(?:(?:it'?s|it is|use|try|sure|ok|yes|here(?: it is| you go)?|the (?:password|token|key|pin|passphrase"
+    r"(?i)\s*(?:(?:sure|ok(?:ay)?|yes|yep)[,.!:]?\s+)?"
+    r"(?:(?:it'?s|it is|use|try|sure|ok|yes|here(?: it is| you go)?|the (?:password|token|key|pin|passphrase"
     r"|secret) is|password|pw)[:,]?\s+)?"
     r"[`'\"]?([^\s`'\"]{4,512})[`'\"]?\.?\s*"
 )
