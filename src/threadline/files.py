@@ -54,7 +54,7 @@ else:
 
         blake2b, sha256 = hashlib.blake2b, hashlib.sha256
 
-_OPEN_FLAGS = (
+READ_FLAGS = (
     os.O_RDONLY
     # A file may be replaced by a pipe after the check; opening that must not wait for a writer.
     | getattr(os, "O_NONBLOCK", 0)
@@ -62,7 +62,9 @@ _OPEN_FLAGS = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+"""The flags of `os.open` that open a file for reading, and wait for nothing."""
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+"""The flag of `os.open` that refuses a symlink, where the system has one."""
 _ESCAPED_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
 SMALL_FILE_LIMIT = 64 * 1024
 """How much of a file `read_file` returns by default: the files that threadline writes itself are smaller."""
@@ -151,10 +153,10 @@ def open_descriptor(path: str | os.PathLike[str], *, follow_symlinks: bool) -> i
         NotRegularFileError: it is something else, which is not opened.
         OSError: it cannot be opened.
     """
-    _check_regular(os.stat(path, follow_symlinks=follow_symlinks), path)  # noqa: PTH116 - a path may be text
-    descriptor = os.open(path, _OPEN_FLAGS if follow_symlinks else _OPEN_FLAGS | _NO_FOLLOW)
+    check_regular(os.stat(path, follow_symlinks=follow_symlinks), path)  # noqa: PTH116 - a path may be text
+    descriptor = os.open(path, READ_FLAGS if follow_symlinks else READ_FLAGS | NO_FOLLOW)
     try:
-        _check_regular(os.fstat(descriptor), path)
+        check_regular(os.fstat(descriptor), path)
     except BaseException:
         os.close(descriptor)
         raise
@@ -186,7 +188,12 @@ def read_at(descriptor: int, start: int, stop: int) -> bytes:
     return data
 
 
-def _check_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+def check_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    """Refuse what is not a regular file, by its status.
+
+    Raises:
+        NotRegularFileError: it is something else.
+    """
     if not stat.S_ISREG(status.st_mode):
         raise NotRegularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
 
@@ -201,7 +208,7 @@ _TOKEN = os.urandom(4).hex()
 """Keeps names apart on drives that several machines share, where process ids are not unique."""
 _counter = count()
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-_CREATE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _BINARY
+_CREATE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW | _BINARY
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES})
 
 
@@ -463,9 +470,10 @@ def _rename(path: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def _sync_file(path: Path) -> None:
+    """Wait until the content of a file is on disk."""
     descriptor = os.open(path, os.O_RDWR)
     try:
-        os.fsync(descriptor)
+        _sync_data(descriptor)
     finally:
         os.close(descriptor)
 
@@ -481,6 +489,20 @@ def is_running(pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+_START_TIME_FIELD = 19
+"""The index of the start time in `/proc/<pid>/stat`, counted after the name."""
+
+
+def process_start_time(pid: int) -> str | None:
+    """Return when a process began, as Linux counts it; None if that is unknown."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    after_name = stat.rpartition(")")[2].split()
+    return after_name[_START_TIME_FIELD] if len(after_name) > _START_TIME_FIELD else None
 
 
 _BATCH_FILES = 256
@@ -587,11 +609,7 @@ def make_private_folders(folder: Path) -> None:
 
 def _sync_or_error(path: Path) -> OSError | None:
     try:
-        descriptor = os.open(path, os.O_RDWR)
-        try:
-            _sync_data(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync_file(path)
     except OSError as error:
         return error
     return None

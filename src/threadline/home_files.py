@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
 from threadline.errors import NotFound, Unreadable
-from threadline.files import NotRegularFileError, open_descriptor
+from threadline.files import NO_FOLLOW, READ_FLAGS, NotRegularFileError, check_regular, open_descriptor
 
 LINKS_VARIABLE: Final = "THREADLINE_LINKS"
 """The environment variable that lists the directories outside a home that links to files may lead to."""
@@ -39,15 +39,6 @@ PROJECTS_DIR: Final = "projects"
 
 StrPath: TypeAlias = str | os.PathLike[str]
 
-# A file may be replaced by a pipe after the check; opening that must not wait for a writer.
-_OPEN_FLAGS: Final = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-)
 _HAS_PROC: Final = sys.platform == "linux"
 _F_GETPATH: Final = 50
 """The command of `fcntl` that returns the path of an open file on macOS."""
@@ -250,11 +241,11 @@ def _open_link(link: str, home: StrPath | None) -> int:
 
 def _open_and_locate(path: str, status: os.stat_result) -> tuple[int, str]:
     """Open a regular file, and return its descriptor and the real path of what was opened."""
-    _check_regular(status, path)
-    descriptor = os.open(path, _OPEN_FLAGS)
+    check_regular(status, path)
+    descriptor = os.open(path, READ_FLAGS | NO_FOLLOW)
     try:
         status = os.fstat(descriptor)
-        _check_regular(status, path)
+        check_regular(status, path)
         return descriptor, _path_of_open_file(descriptor, status, path)
     except BaseException:
         os.close(descriptor)
@@ -370,8 +361,3 @@ def _fold(path: str) -> str:
 def _refuse_secret(path: str, name: str) -> None:
     if is_secret_name(os.path.basename(path)):  # noqa: PTH119 - paths are text
         raise SecretFileError(errno.EACCES, "a file with secrets is never opened", name)
-
-
-def _check_regular(status: os.stat_result, path: str) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise NotRegularFileError(errno.EINVAL, "not a regular file", path)

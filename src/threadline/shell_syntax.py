@@ -23,7 +23,6 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_SUBSTITUTION = re.compile(r"\$\((?!\()|`")
 _STEP = re.compile(
     # Most steps are words of plain characters: the first alternative is what `plain` matches where no other can.
     r"(?P<word>[^\s'\"\\|&;<>()`$#0-9][^\s'\"\\|&;<>()`$]*)"

@@ -99,7 +99,12 @@ def test_second_run_reports_grown_and_deleted_sessions(cli: CliRunner, home: Pat
         ("grown", grown.stem),
         ("gone", deleted.stem),
     ]
-    assert "1 grown, 1 gone" in cli("keep", "diff").out
+    difference = cli("keep", "diff").out
+    assert "1 grown, 1 gone" in difference
+    assert f"projects/{deleted.parent.name}\n" in difference, "the name of the file repeats the session"
+    assert [line[2:18] for line in cli("keep", "list").out.splitlines() if " kept " in line] == [
+        f"{deleted.stem[:8]}  kept  "
+    ]
     assert cli("keep", "diff", "2").code == 1
     runs = cli("keep", "diff", "--runs", "--jsonl").jsonl
     assert [(run["number"], run["label"]) for run in runs] == [(1, "desk"), (2, "desk")]
@@ -118,6 +123,7 @@ def test_list_has_every_kept_session_in_every_format(cli: CliRunner) -> None:
     assert cli("keep", "list", "--jsonl").jsonl == rows
     assert [row["session"] for row in cli("keep", "list", "--csv").csv] == [row["session"] for row in rows]
     short = cli("keep", "list", "--limit", "2").out
+    assert short.startswith("  session   last written"), "a column without any mark"
     assert f"Showing the newest 2. {len(rows) - 2} more" in short
     assert sum(row["session"][:8] in short for row in rows) == 2
     filtered = cli("keep", "list", "--project", "KETTLE", "--json").json
@@ -146,7 +152,7 @@ def test_status_shows_what_is_at_risk_and_when(cli: CliRunner, home: Path) -> No
     assert (first.split()[0], second.split()[0]) == (due.stem[:8], soon.stem[:8])
     assert first.endswith(f"projects/{due.parent.name}")
     assert "at the next start" in first
-    assert "in 2 days (2" in second
+    assert re.search(r" in 2 days  \d{4}-\d\d-\d\d ", second)
     assert "Claude Code deletes after 30 days" in output
     status = cli("keep", "status", "--json").json
     rows = cli("keep", "status", "--jsonl").jsonl
@@ -393,6 +399,10 @@ def test_restore_warns_if_session_would_be_deleted_again(cli: CliRunner, home: P
     os.utime(main, (time.time() - 40 * DAY,) * 2)
     cli("keep")
     assert "older than 30 days" in cli("keep", "restore", main.stem, "--to", tmp_path / "a").out
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/settings.json").write_text('{"cleanupPeriodDays": 1}')
+    everything = " ".join(cli("keep", "restore", "--all", "--to", tmp_path / "c").out.split())
+    assert "older than 1 day, so Claude Code deletes them again soon" in everything
     touched = cli("keep", "restore", main.stem, "--to", tmp_path / "b", "--touch")
     assert "older than" not in touched.out
     assert time.time() - (tmp_path / "b" / main.relative_to(home)).stat().st_mtime < DAY

@@ -21,7 +21,15 @@ from threadline.errors import BadQuery, NotFound, Unreadable
 pytest.importorskip("obstore", reason="needs the extra lake")
 pytest.importorskip("pyiceberg", reason="needs the extra lake")
 
-from threadline.lake import Catalogue, build_lake, forget_sources, read_batch, read_machines, select_sources
+from threadline.lake import (
+    Catalogue,
+    build_lake,
+    compact_lake,
+    forget_sources,
+    read_batch,
+    read_machines,
+    select_sources,
+)
 from threadline.storage import Bucket
 
 pytestmark = pytest.mark.slow
@@ -186,7 +194,8 @@ def test_a_push_that_runs_meanwhile_brings_nothing_back(
         return create(self, path, data)
 
     monkeypatch.setattr(Bucket, "create", create_late)
-    assert push(Bucket(lake.uri), [home]).forgotten == 1
+    result = push(Bucket(lake.uri), [home])
+    assert (result.forgotten, result.sessions) == (1, 1)
     assert objects_with(lake, WORDS) == []
     build_lake(lake, jobs=1)
     assert {row["session"] for row in rows_of(lake, "sessions")} == {session_id(2), session_id(3)}
@@ -233,6 +242,76 @@ def test_builds_that_run_meanwhile_bring_nothing_back(
         build_lake(lake, jobs=1, rebuild=rebuild)
     assert {row["session"] for row in rows_of(lake, "sessions")} == {session_id(3), session_id(4)}
     assert objects_with(lake, session_id(2)) == []
+
+
+@pytest.mark.parametrize("action", ["build", "forget"])
+def test_what_began_before_a_forget_starts_again(
+    tmp_path: Path, lake: Bucket, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    """`forget` deletes the files that a running build, or another `forget`, is about to read: it reads the new ones."""
+    home = tmp_path / "home"
+    write_and_build(lake, home)
+    write_session(home, 3)
+    push(lake, [home])
+    monkeypatch.setattr(
+        "threadline.lake.erase._require_built", lambda _bucket: import_module("threadline.lake").read_commit(lake)
+    )
+    forget = _run_once(lambda: forget_sources(lake, [_source(lake, 1)]))
+    replace_sources = import_module("threadline.lake.updates").replace_sources
+
+    def replace_late(*arguments: Any) -> Any:
+        forget()
+        return replace_sources(*arguments)
+
+    if action == "forget":
+        build_lake(lake, jobs=1)
+        monkeypatch.setattr("threadline.lake.erase.replace_sources", replace_late)
+        forget_sources(lake, [_source(lake, 2)])
+    else:
+        monkeypatch.setattr("threadline.lake.build.replace_sources", replace_late)
+        assert build_lake(lake, jobs=1).sessions == 1
+    remaining = {3} if action == "forget" else {2, 3}
+    assert {row["session"] for row in rows_of(lake, "sessions")} == set(map(session_id, remaining))
+    assert objects_with(lake, WORDS) == []
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_several_forgets_during_a_build_bring_nothing_back(
+    tmp_path: Path, lake: Bucket, monkeypatch: pytest.MonkeyPatch, *, compact: bool
+) -> None:
+    """Each `forget` deletes earlier commits, also that with the number that a running build will publish."""
+    home = tmp_path / "home"
+    for number in range(1, 10):
+        write_session(home, number)
+        push(lake, [home])
+        build_lake(lake, jobs=1)
+    forgets = _run_once(
+        lambda: [forget_sources(lake, select_sources(lake, sessions=[session_id(number)])) for number in (1, 2)]
+    )
+    publish = Catalogue.publish
+
+    def publish_late(self: Catalogue, *arguments: Any, **options: Any) -> Any:
+        forgets()
+        return publish(self, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Catalogue, "publish", publish_late)
+        if compact:
+            patch.setattr("threadline.lake.iceberg._MAX_SMALL_FILES", 1)
+            assert compact_lake(lake) == 0
+        else:
+            assert build_lake(lake, jobs=1, rebuild=True).sessions == 7
+    assert {row["session"] for row in rows_of(lake, "sessions")} == {session_id(number) for number in range(3, 10)}
+    for number in (1, 2):
+        assert objects_with(lake, session_id(number)) == []
+
+
+def test_the_proof_includes_the_lists_of_batches(tmp_path: Path, lake: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`forget` fails if the list of a batch still names the session, its project and its person."""
+    write_and_build(lake, tmp_path / "home")
+    monkeypatch.setattr("threadline.lake.erase._rewrite_batches", lambda *_arguments: None)
+    with pytest.raises(Unreadable, match=r"'.*/000001[.]json[.]zst' still contains something"):
+        forget_sources(lake, select_sources(lake, sessions=[session_id(1)]))
 
 
 def _source(lake: Bucket, number: int) -> Any:

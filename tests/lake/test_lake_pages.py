@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.lake.machines import FORK, machine, make_homes, push, session_id, write_session
+from tests.lake.machines import FORK, machine, make_homes, push, session_id, write_fork, write_session
 from tests.web.client import Client
 from tests.web.test_annotation_pages import post
 
@@ -371,6 +371,29 @@ def test_a_session_is_downloaded_once_and_others_can_be_read_meanwhile(
         assert fetching.result() == session_id(2)
         assert reader.fetch(session_id(2)) == session_id(2)
         assert len(objects) == 1
+
+
+def test_downloads_run_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of different sessions, and for one session, those of the sessions that share messages with it."""
+    bucket = small_lake(tmp_path)
+    original = write_session(tmp_path / "home", 2)
+    push(bucket, [tmp_path / "home"])
+    write_fork(tmp_path / "other", original)
+    push(bucket, [tmp_path / "other"], 2)
+    build_lake(bucket, jobs=1)
+    at_once = Barrier(3)
+    get = Bucket.get
+
+    def get_together(self: Bucket, path: str) -> bytes:
+        if path.startswith("bronze/data/"):
+            at_once.wait(20)
+        return get(self, path)
+
+    with LakeReader(bucket) as reader, ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(Bucket, "get", get_together)
+        names = [session_id(1), session_id(2)]
+        assert list(pool.map(reader.fetch, names)) == names
+        assert len(reader.homes()) == 2
 
 
 def test_sessions_of_a_lake_can_be_annotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tests.cli.runner import CliRunner
 from tests.interfaces import odd_homes
 from tests.lake.machines import machine, push, session_id, write_session
 from tests.lake.test_build import rows_of
+from tests.lake.test_erase import objects_with
 
 import threadline
 from threadline.errors import NotFound, Unreadable
@@ -36,6 +37,7 @@ from threadline.lake import (
     read_batch,
     select_sources,
 )
+from threadline.lake.bronze import compress
 from threadline.storage import Bucket
 
 DATA = "bronze/data"
@@ -132,8 +134,8 @@ def test_policies_remove_secrets_at_the_source(tmp_path: Path, policy: Policy) -
     create_lake(bucket, policy)
     assert push(bucket, [home], accepted=policy).sessions == 1
     ((path, data),) = contents(bucket).items()
-    lists = [repr(read_batch(bucket, machine(1).id, 1))]
-    for text in (path, data.decode(), *lists):
+    ((id_, numbers),) = list_batches(bucket).items()
+    for text in (path, data.decode(), repr(read_batch(bucket, id_, *numbers))):
         assert secret not in text
         assert "wilhelmina" not in text
     assert (b"the token is" in data) == (policy is Policy.REDACTED)
@@ -154,7 +156,8 @@ def test_policies_remove_secrets_in_names_of_agents(tmp_path: Path, policy: Poli
     bucket = Bucket(str(tmp_path / "lake"))
     create_lake(bucket, policy)
     assert push(bucket, [home], accepted=policy).sessions == 1
-    assert secret not in repr(read_batch(bucket, machine(1).id, 1))
+    ((id_, numbers),) = list_batches(bucket).items()
+    assert secret not in repr(read_batch(bucket, id_, *numbers))
     names = sorted(path.rpartition("/subagents/")[2] for path in contents(bucket) if "/subagents/" in path)
     assert names == [
         "agent-<secret-1>.jsonl",
@@ -162,6 +165,47 @@ def test_policies_remove_secrets_in_names_of_agents(tmp_path: Path, policy: Poli
         "agent-a0123456789abcdef.jsonl",
         "agent-a0123456789abcdef.meta.json",
     ]
+
+
+@pytest.mark.parametrize("policy", [Policy.REDACTED, Policy.METRICS])
+def test_policies_hide_the_name_of_the_machine(tmp_path: Path, policy: Policy) -> None:
+    """By other policies than `full`, no object, nor its path, contains the host name, which is in a machine's id."""
+    bucket, home = Bucket(str(tmp_path / "lake")), tmp_path / "home"
+    create_lake(bucket, policy)
+    for number in (1, 2):
+        write_session(home, number)
+        assert push(bucket, [home], accepted=policy).sessions == 1
+    build_lake(bucket, jobs=1)
+    assert not any(machine(1).label in entry.path for entry in bucket.list(""))
+    assert objects_with(bucket, machine(1).label) == []
+
+
+@pytest.mark.parametrize("policies", [(Policy.FULL, Policy.METRICS), (Policy.METRICS, Policy.FULL)])
+def test_a_machine_is_the_same_after_a_change_of_policy(tmp_path: Path, policies: tuple[Policy, Policy]) -> None:
+    """What a machine pushed by an earlier policy is not pushed again as that of another machine."""
+    bucket, home = Bucket(str(tmp_path / "lake")), tmp_path / "home"
+    for number, policy in enumerate(policies, 1):
+        create_lake(bucket, policy) if number == 1 else change_policy(bucket, policy)
+        write_session(home, number)
+        assert push(bucket, [home], accepted=policy).sessions == 1
+    assert list(list_batches(bucket).values()) == [[1, 2]]
+
+
+def test_an_object_that_the_storage_damages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A push finds it when it reads back what it uploaded, and the command that it names uploads it again."""
+    bucket, home = Bucket(str(tmp_path / "lake")), tmp_path / "home"
+    path = write_session(home, 1)
+    create = Bucket.create
+
+    def damage(self: Bucket, path: str, data: bytes) -> bool:
+        return create(self, path, compress(b"damaged") if path.startswith(DATA) else data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Bucket, "create", damage)
+        with pytest.raises(Unreadable, match=f"was stored damaged. Run: threadline lake push {bucket.name} --repair$"):
+            push(bucket, [home])
+    assert push(bucket, [home], repair=True).sessions == 1
+    assert list(contents(bucket).values()) == [path.read_bytes()]
 
 
 def test_a_session_with_a_secret_in_its_id_is_refused(tmp_path: Path) -> None:

@@ -452,6 +452,17 @@ def test_every_hostile_name_stays_between_the_markers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the paths are those of another system")
+def test_blame_reads_no_session_to_check_the_path(
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index knows which files sessions edited: a large session is read once, for the lines."""
+    file = tmp_path / "app/heron.py"
+    file.parent.mkdir()
+    file.write_text("wings = 2\n")
+    monkeypatch.setattr("threadline.archive.file_log.read", lambda *_, **__: pytest.fail("reads a session"))
+    assert quoted(answers.blame(str(file))).startswith(f"1  {FIRST[:8]} turn 1  wings = 2")
+
+
 def test_blame_of_a_path_of_windows(tmp_path: Path) -> None:
     """A session from Windows recorded a file's text, which `blame` finds on another system; not that of credentials."""
     folder = "C:\\work\\app"

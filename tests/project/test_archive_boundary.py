@@ -17,6 +17,7 @@ EXCEPTIONS: dict[str, dict[str, set[str]]] = {
         "command": {"threadline.index"},
         # The fields of the query language.
         "completion": {"threadline.search"},
+        "search": {"threadline.search"},
         # DuckDB's errors have the messages of SQLite's.
         "duckdb_query": {"threadline.index"},
         # `keep` stores the files of homes as they are; the archive is for reading sessions.

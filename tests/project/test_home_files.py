@@ -57,7 +57,6 @@ EXCEPTIONS = {
     "web/examiner.py": {"open"},
     "cli/sql/duckdb_query.py": {"read_text"},  # /proc/self
     "locks.py": {"open"},
-    "summary/running.py": {"read_text"},  # /proc/PID
     # Keeps, which are not homes: only their last component may not be a link.
     "cli/keep/group.py": {"iterdir"},
     "keep/cache.py": {"open", "read_bytes", "read_text"},

@@ -76,6 +76,14 @@ def test_shows_edits_as_diffs(tmp_path: Path) -> None:
     assert "\x1b[32m+ c\x1b[0m" in coloured
 
 
+def test_a_diff_has_no_line_for_a_missing_newline(tmp_path: Path) -> None:
+    """The note of `diff` that a file does not end with a newline is not a line of the file, and has no number."""
+    hunk = {"oldStart": 3, "newStart": 3, "lines": ["-b", "\\ No newline at end of file", "+c", " d"]}
+    details = {"filePath": "/work/app/x.py", "structuredPatch": [hunk]}
+    sample = session(tmp_path, prompt("x"), call("Edit", {"file_path": "/work/app/x.py"}, result="ok", details=details))
+    assert text_lines(sample)[4:] == ["  ⎿     3 - b", "        3 + c", "        4   d"]
+
+
 def test_an_edit_without_a_patch_shows_its_arguments(tmp_path: Path) -> None:
     """The results of agents are often not stored, but the call has the strings."""
     arguments = {"file_path": "y.py", "old_string": "old", "new_string": "new"}

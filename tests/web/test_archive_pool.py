@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from time import monotonic, sleep
 
 import pytest
 from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
@@ -132,6 +133,33 @@ def test_a_value_is_computed_once_for_requests_at_the_same_time(pool: ArchivePoo
     with pytest.raises(BadQuery):
         request("fourth", fails=True)
     assert computed == ["first", "third", "fourth"]
+
+
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_a_request_waits_for_a_reserved_value(pool: ArchivePool, *, is_computed: bool) -> None:
+    """Nobody computes it meanwhile. If there is no value in the end, the request computes it."""
+
+    def request() -> str:
+        with pool.archive() as archive:
+            return pool.cached(archive, "figure", lambda: "own", "key", state="state")
+
+    with ThreadPoolExecutor(1) as threads:
+        reserved = pool.reserve("figure", "key", state="state")
+        assert reserved is not None
+        assert pool.reserve("figure", "key", state="state") is None
+        with reserved:
+            assert not reserved.is_awaited
+            waiting = threads.submit(request)
+            until = monotonic() + 10
+            while not reserved.is_awaited:
+                assert monotonic() < until
+                sleep(0.01)
+            assert not waiting.done()
+            if is_computed:
+                reserved.set("prepared")
+        assert waiting.result(10) == ("prepared" if is_computed else "own")
+        assert not reserved.is_awaited
+    assert (pool.reserve("figure", "key", state="state") is None) == is_computed
 
 
 def test_limits_the_values_of_a_name(pool: ArchivePool) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
+import pytest
 from starlette.requests import Request
 
 from threadline.files import is_running
@@ -81,5 +82,18 @@ def test_a_new_one_replaces_the_one_that_is_running(tmp_path: Path) -> None:
         assert await process.call(partial(abs, -2), _request(asyncio.Event())) == 2
         await asyncio.wait_for(first, 20)
         assert not is_running(int(path.read_text()))
+
+    asyncio.run(call())
+
+
+def test_it_goes_on_if_another_request_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader who leaves for the page that needs the value gets it."""
+    monkeypatch.setattr("threadline.web.background_process._GRACE_SECONDS", 0.0)
+
+    async def call() -> None:
+        closed = asyncio.Event()
+        closed.set()
+        slow = partial(eval, "__import__('time').sleep(0.5) or 'done'")
+        assert await BackgroundProcess().call(slow, _request(closed), lambda: True) == "done"
 
     asyncio.run(call())

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from threadline.account.totals import Calendar, sum_charges
 from threadline.model.ledger import CENT, BurnRate, Charge, Projection, Sum, UsageWindow, WindowLimit
+from threadline.model.times import FIRST_MOMENT
 
 WINDOW_HOURS = 5
 # Division is not exact: 28 digits are kept, and they are rounded for display.
@@ -82,7 +83,7 @@ def window_limit(
 def split_into_windows(timed: Iterable[tuple[datetime, _T]], length: timedelta) -> Iterator[list[tuple[datetime, _T]]]:
     """Split timed items, oldest first, into windows."""
     window: list[tuple[datetime, _T]] = []
-    begins = datetime.min.replace(tzinfo=UTC)
+    begins = FIRST_MOMENT
     for when, item in timed:
         if window and when - begins > length:
             yield window

@@ -117,7 +117,7 @@ def make_report(facts: OutcomeFacts, period: OutcomePeriod, *, is_scoped: bool) 
 
 def list_outcomes(report: OutcomeReport, kinds: tuple[str, ...], limit: int | None) -> OutcomeList:
     """The outcomes of these kinds, oldest first; with a limit, the newest."""
-    rows = [outcome for outcome in report.rows() if not kinds or outcome.kind in kinds]
+    rows = report.rows(kinds) if kinds else report.rows()
     shown = rows if limit is None else rows[max(0, len(rows) - limit) :]
     return OutcomeList(shown, len(rows) - len(shown))
 

@@ -67,10 +67,6 @@ class CrossSessionFilter(Struct, frozen=True):
         """The filter for all sessions: tables are limited by default, output for programs is not."""
         return replace(self, limit=self.limit or (DEFAULT_LIMIT if output == "table" else None))
 
-    def explain_project(self, archive: Archive) -> str | None:
-        """A message with the projects that exist, if `--project` matches none of them."""
-        return explain_project(archive, self.project)
-
 
 def explain_project(archive: Archive, project: str | None) -> str | None:
     """A message with the projects that exist, if a part of a name matches none of them."""

@@ -84,7 +84,7 @@ def mcp(*, project: str | None, no_redact: bool, is_http: bool, port: int | None
 
 
 def _load_builder() -> Callable[..., Any]:
-    """What builds the server. Its package is loaded here, because pydantic takes a second.
+    """Load the function that builds the server: here, because its package imports pydantic, which takes a second.
 
     Raises:
         Missing: the package mcp is not installed, or is an older version.

@@ -70,8 +70,13 @@ def terminal_width(*, piped: int = _WIDTH_WHEN_PIPED) -> int:
         import shutil  # noqa: PLC0415 - slow to import, and only a terminal needs it
 
         return shutil.get_terminal_size((100, 24)).columns
+    return _columns_variable() or piped
+
+
+def _columns_variable() -> int:
+    """The width in COLUMNS; 0 if it has none."""
     columns = os.environ.get("COLUMNS", "")
-    return int(columns[:6]) if columns.isascii() and columns.isdecimal() and int(columns[:6]) else piped
+    return int(columns[:6]) if columns.isascii() and columns.isdecimal() else 0
 
 
 def format_table(
@@ -394,8 +399,7 @@ def wrap_message(line: str) -> str:
 
 def _error_width() -> int | None:
     """The width of standard error; None if it has none, or does not know it."""
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns[:6]) if columns.isascii() and columns.isdecimal() else 0
+    width = _columns_variable()
     if not width:
         with suppress(OSError, ValueError, AttributeError):  # closed, replaced, or not a terminal
             width = os.get_terminal_size(sys.stderr.fileno()).columns

@@ -20,6 +20,7 @@ from threadline.cli import output as out
 from threadline.cli.options import NO_KEEP
 from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound
 from threadline.files import find_escaped
+from threadline.find import PROJECTS
 from threadline.model.homes import Found, Home
 from threadline.model.places import Place, ProblemKind, match_ids
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _MAX_MESSAGES = 3
 _DESKTOP_APP_FOLDER = "local-agent-mode-sessions"
-_PROJECTS = "projects"
 _OFF_WORDS = frozenset({"0", "off", "no", "false"})
 
 
@@ -278,7 +278,7 @@ def open_session(name: str, homes: Sequence[str] = ()) -> Iterator[tuple[Session
     from threadline.load import read  # noqa: PLC0415 - loads the reader, which `list` and `usage` do without
 
     path = transcript_path(name)
-    is_outside = path is not None and _PROJECTS not in path.absolute().parts
+    is_outside = path is not None and PROJECTS not in path.absolute().parts
     with open_archive(homes, found=() if is_outside else None, index=not is_outside) as archive:
         if path is None:
             session = archive.session(name)

@@ -69,7 +69,7 @@ def schema(schema_format: str, *, kind: str | None, path: Path | None, is_list: 
         click.echo(text, nl=False)
         return EXIT_OK
     try:
-        write_output(Path(path), text.encode())
+        write_output(path, text.encode())
     except OSError as error:
         raise Unreadable(f"Cannot write {str(path)!r}: {error.strerror or error}.") from error
     return EXIT_OK
@@ -90,7 +90,7 @@ def _print_kinds(output: str) -> int:
 
 
 def _print_kind(kind: str, description: str) -> None:
-    """A kind and its description in a narrow terminal: the description starts a new line if the kind is long."""
+    """Print a kind and its description in a narrow terminal: the description starts a new line if the kind is long."""
     label = f"{out.GAP}{kind}{out.GAP}"
     if len(label) > _LABEL_WIDTH:
         click.echo(label.rstrip())

@@ -36,13 +36,12 @@ Examples:
   threadline serve --no-open --json --api-token   for a program
 """
 _REQUIRED_PACKAGES = ("starlette", "uvicorn", "markupsafe", "markdown_it", "pygments", "anyio")
-
-
 _BACKGROUND_SECONDS = 1.0
 """How often a server in the background checks whether it has its terminal again."""
 _TIME = re.compile(r"([1-9][0-9]{0,5})\s*([mhd])")
 _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400}
 MAX_EXPIRY = 7 * 86400
+"""The longest `--expire`: `threadline.web.MAX_SECONDS`, which would load the server."""
 
 
 def _parse_expiry(_context: click.Context, _option: click.Parameter, text: str) -> float:
@@ -233,6 +232,6 @@ def _print_urls_on_enter(server: RunningServer) -> None:
 
 def _has_display() -> bool:
     """Whether the user would see a browser: not over SSH, and not without a display."""
-    if sys.platform in {"darwin", "win32"}:
-        return "SSH_CONNECTION" not in os.environ
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")) and "SSH_CONNECTION" not in os.environ
+    if "SSH_CONNECTION" in os.environ:
+        return False
+    return sys.platform in {"darwin", "win32"} or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

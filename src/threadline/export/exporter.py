@@ -44,7 +44,7 @@ from threadline.model.session import ContinuationKind
 from threadline.model.text import no_such_number
 from threadline.model.titles import SummaryLinks, TitleSource
 from threadline.redact import Finding, Level, Redactor, SessionRedactor, Settings
-from threadline.render import View
+from threadline.render import View, agents_in_view
 
 if TYPE_CHECKING:
     from threadline.export.html_files import PageStream
@@ -192,7 +192,7 @@ class _Exporter:
     def is_exported(self, finding: Finding) -> bool:
         """Whether a finding is in the exported turns. File names and all lines of complete sessions are."""
         place = _FINDING_PLACE.match(finding.place)
-        if place is None or not _has_turn_range(self._options.view):
+        if place is None or not self._options.view.has_turn_range:
             return True
         return int(place["line"]) in self._exported_lines.get(place["file"], ())
 
@@ -237,7 +237,7 @@ class _Exporter:
         if copy.id is not None:
             session = replace(session, id=SessionId(copy.id))
         _check_view(session, self._options.view)
-        if _has_turn_range(self._options.view):
+        if self._options.view.has_turn_range:
             names = {str(path): below for path, below in copy.files}
             self._exported_lines |= _lines_of_turns(session, self._options.view, names)
         return _redact_links(session, self._redactor) if self._redactor is not None else session
@@ -331,24 +331,13 @@ class _Exporter:
         return text
 
 
-def _has_turn_range(view: View) -> bool:
-    return view.from_turn is not None or view.to_turn is not None
-
-
 def _lines_of_turns(session: Session, view: View, names: Mapping[str, str]) -> dict[str, Container[int]]:
     """The lines of the turns that a view selects, and all lines of agents that they started, by name of the file."""
-    first, last = view.from_turn or 0, view.to_turn if view.to_turn is not None else sys.maxsize
-    turns = [turn for turn in session.turns if first <= turn.number <= last]
+    turns = [turn for turn in session.turns if view.shows_turn(turn.number)]
     lines: dict[str, Container[int]] = {}
-    numbers = {entry.line.number for turn in turns for entry in turn.entries}
-    lines[names.get(str(session.path), "")] = numbers
-    calls = {call.id for call in session.main.calls if call.turn is not None and first <= call.turn <= last}
-    remaining = list(session.agents)
-    while started := [agent for agent in remaining if agent.link.call in calls]:
-        remaining = [agent for agent in remaining if agent not in started]
-        for agent in started:
-            calls |= {call.id for call in agent.calls}
-            lines[names.get(str(agent.transcript), "")] = range(sys.maxsize)
+    lines[names.get(str(session.path), "")] = {entry.line.number for turn in turns for entry in turn.entries}
+    for agent in agents_in_view(session, replace(view, everything=True)):
+        lines[names.get(str(agent.transcript), "")] = range(sys.maxsize)
     return lines
 
 

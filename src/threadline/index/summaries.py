@@ -13,7 +13,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,7 +29,7 @@ from threadline.home_files import opened_in_home
 from threadline.index.store import SESSION_TRANSCRIPTS_SQL, SIDE_SQL, WORKING_AGENT_SQL, decode_path
 from threadline.model.homes import Homes, SideAgentKind, Transcript
 from threadline.model.places import is_uuid
-from threadline.model.times import moment_from_mtime, parse_timestamp, sortable_time
+from threadline.model.times import FIRST_MOMENT, moment_from_mtime, parse_timestamp, sortable_time
 from threadline.summary import (
     AgentHead,
     StatsFold,
@@ -226,7 +226,6 @@ _SELECT_AGENTS = f"""SELECT a.agent, COALESCE(t.session, a.session), h.path, p.f
     WHERE {WORKING_AGENT_SQL.format(transcript="t")}"""
 _SELECT_NAMES = """SELECT t.session, p.folder FROM transcripts t JOIN projects p USING(project_id)
     WHERE t.kind = 'main' AND t.size > 0"""
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class SessionBrief(Struct, frozen=True):
@@ -299,7 +298,7 @@ def list_sessions(connection: sqlite3.Connection, homes: Homes) -> tuple[Session
                 else escape_path(path),
             )
         )
-    return tuple(sorted(sessions, key=lambda brief: (brief.last or _NEVER, brief.path), reverse=True))
+    return tuple(sorted(sessions, key=lambda brief: (brief.last or FIRST_MOMENT, brief.path), reverse=True))
 
 
 def started_agents(connection: sqlite3.Connection, homes: Homes, sessions: Iterable[str]) -> dict[str, int]:

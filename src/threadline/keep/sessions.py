@@ -39,7 +39,7 @@ from threadline.find import (
 from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
 from threadline.model.homes import Home, SideFileKind, TranscriptKind
 from threadline.model.places import Problem, ProblemKind, SessionId, is_uuid, match_ids, starts_id
-from threadline.model.times import parse_timestamp
+from threadline.model.times import FIRST_MOMENT, parse_timestamp
 from threadline.model.titles import shorten_title
 
 if TYPE_CHECKING:
@@ -370,7 +370,7 @@ def mtime_to_datetime(mtime_ns: int) -> datetime:
     try:
         return datetime.fromtimestamp(mtime_ns // 1_000_000_000, UTC)
     except (OverflowError, ValueError, OSError):
-        return datetime.min.replace(tzinfo=UTC)
+        return FIRST_MOMENT
 
 
 _MAX_HEAD_SIZE = 4 << 20

@@ -21,6 +21,7 @@ from uuid import uuid4
 import msgspec
 import zstandard
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import Ambiguous, BadQuery, NotFound, Unreadable
 from threadline.model.places import match_ids
@@ -212,7 +213,7 @@ def change_policy(bucket: Bucket, policy: Policy) -> LakeInfo:
     Raises:
         NotFound: there is no lake.
     """
-    info = msgspec.structs.replace(read_lake(bucket), policy=policy)
+    info = replace(read_lake(bucket), policy=policy)
     bucket.put(LAKE_FILE, msgspec.json.format(msgspec.json.encode(info)))
     return info
 
@@ -252,7 +253,11 @@ def read_batch(bucket: Bucket, machine: str, number: int) -> Batch:
     Raises:
         Unreadable: it is damaged, or of a newer version.
     """
-    path = batch_path(machine, number)
+    return read_batch_at(bucket, batch_path(machine, number))
+
+
+def read_batch_at(bucket: Bucket, path: str) -> Batch:
+    """Read the list of a batch by its path, as `read_batch` does."""
     try:
         batch = _decode_batch(decompress(bucket.get(path), path))
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -274,6 +279,12 @@ def read_batches(bucket: Bucket, machine: str, numbers: Iterable[int]) -> list[B
 def encode_batch(batch: Batch) -> bytes:
     """Encode the list of a batch."""
     return compress(msgspec.json.encode(batch))
+
+
+def keep_files(batch: Batch, files: Iterable[FileVersion]) -> Batch:
+    """The batch with only these files. Without any, nobody needs to know who pushed it."""
+    kept = tuple(files)
+    return replace(batch, files=kept) if kept else replace(batch, files=(), person="", label="")
 
 
 def latest_versions(batches: Iterable[Batch]) -> dict[str, tuple[Batch, FileVersion]]:

@@ -124,9 +124,15 @@ class _Build:
         batches = {machine: numbers[-1] for machine, numbers in self._batches.items()}
         properties = {f"threadline.batch.{machine}": str(last) for machine, last in batches.items()}
         properties["threadline.commit"] = str(number)
-        charges = replace_sources(catalogue, {source.id for source in changed}, files, properties)
-        catalogue.limit_snapshots()
-        commit = catalogue.publish(batches, number=number)
+        charges: list[NewFile] = []
+        commit = None
+        try:
+            charges = replace_sources(catalogue, {source.id for source in changed}, files, properties)
+            catalogue.limit_snapshots()
+            commit = catalogue.publish(batches, number=number)
+        except FileNotFoundError:
+            if read_commit(self._bucket) == self._previous:  # else, `forget` deleted it
+                raise
         if commit is None:
             # The other build may have written, and published, the same files.
             self._bucket.delete(sorted({file.path for file in files} - _referenced_now(self._bucket)))

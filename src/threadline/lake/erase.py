@@ -15,7 +15,6 @@ from io import BytesIO
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from threadline.errors import BadQuery, IndexBusy, NotFound, Unreadable
 from threadline.lake.bronze import (
@@ -27,8 +26,10 @@ from threadline.lake.bronze import (
     encode_batch,
     entry_ids,
     group_sources,
+    keep_files,
     list_batches,
     make_id,
+    read_batch_at,
     read_batches,
     read_lake,
     resolve_session,
@@ -184,10 +185,8 @@ def _entry_ids(bucket: Bucket, commit: Commit, ids: set[str], objects: Iterable[
 def _rewrite_batches(bucket: Bucket, ids: set[str]) -> None:
     for machine, numbers in list_batches(bucket).items():
         for batch in read_batches(bucket, machine, numbers):
-            files = tuple(file for file in batch.files if file.source not in ids)
-            if len(files) < len(batch.files):
-                # Without files, nobody needs to know who pushed it.
-                changed = replace(batch, files=files) if files else replace(batch, files=(), person="", label="")
+            changed = keep_files(batch, (file for file in batch.files if file.source not in ids))
+            if changed.files != batch.files:
                 bucket.put(batch.path, encode_batch(changed))
 
 
@@ -200,8 +199,13 @@ def _rewrite_tables(bucket: Bucket, ids: set[str]) -> int:
         # Listed before publishing: a build that starts later writes files under other names.
         stored = [entry.path for entry in bucket.list(SILVER)]
         catalogue = Catalogue(bucket, commit)
-        replace_sources(catalogue, ids, [], {"threadline.forgotten": str(commit.number)})
-        catalogue.expire_snapshots()
+        try:
+            replace_sources(catalogue, ids, [], {"threadline.forgotten": str(commit.number)})
+            catalogue.expire_snapshots()
+        except FileNotFoundError:
+            if read_commit(bucket) == commit:  # else, another `forget` deleted it
+                raise
+            continue
         published = catalogue.publish(commit.batches)
         if published is not None:
             needed = {*referenced_files(catalogue), commit_path(published.number)}
@@ -236,9 +240,11 @@ def prove_forgotten(bucket: Bucket, ids: set[str], uuids: set[str]) -> tuple[int
 
 def _ids_in(bucket: Bucket, path: str) -> set[Any]:
     """The ids of sources and entries in an object."""
+    if path.startswith(f"{BATCHES}/"):
+        return {file.source for file in read_batch_at(bucket, path).files}
     data = bucket.get(path)
     if path.endswith(".zst"):
-        return set(entry_ids(decompress(data, path)))
+        return entry_ids(decompress(data, path))
     if not path.endswith(".parquet"):
         return set()
     file = import_library("pyarrow.parquet", "lake").ParquetFile(BytesIO(data))

@@ -76,20 +76,25 @@ def commit_path(number: int) -> str:
     return f"{COMMITS}/{number:09d}.json"
 
 
+def _latest_commit_path(bucket: Bucket) -> str | None:
+    """Where the latest commit is; None if nothing was built yet."""
+    return max((entry.path for entry in bucket.list(COMMITS)), default=None)
+
+
 def read_commit(bucket: Bucket) -> Commit | None:
     """The latest commit; None if nothing was built yet.
 
     Raises:
         Unreadable: it is damaged, or of a newer version.
     """
-    paths = sorted(entry.path for entry in bucket.list(COMMITS))
-    if not paths:
+    path = _latest_commit_path(bucket)
+    if path is None:
         return None
     try:
-        commit = _decode_commit(bucket.get(paths[-1]))
+        commit = _decode_commit(bucket.get(path))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Unreadable(
-            f"{bucket.location(paths[-1])!r} is damaged. Delete it, then run `threadline lake build {bucket.name}`."
+            f"{bucket.location(path)!r} is damaged. Delete it, then run `threadline lake build {bucket.name}`."
         ) from None
     if commit.version > _COMMIT_VERSION:
         raise Unreadable(f"The tables of {bucket.name!r} were built by a newer threadline. Update threadline.")
@@ -108,7 +113,8 @@ def reports_storage_errors(function: Callable[Concatenate[Bucket, _P], _R]) -> C
                 raise
             reason = " ".join(str(error).split())[:_MAX_ERROR].rstrip(".")
             raise Unreadable(
-                f"A file of the tables is missing: {reason}. Run: threadline lake build {bucket.name} --rebuild"
+                f"A file of the tables is missing: {reason}. If `lake forget` is running, try again. Otherwise, run:"
+                f" threadline lake build {bucket.name} --rebuild"
             ) from None
         except OSError as error:
             # Not of the storage: an error about another file, or a reader that closed the pipe.
@@ -409,6 +415,10 @@ class Catalogue:
         built = datetime.now(UTC).isoformat(timespec="seconds")
         commit = Commit(_COMMIT_VERSION, number, __version__, built, tables, dict(batches))
         if not self.bucket.create(commit_path(number), msgspec.json.format(msgspec.json.encode(commit))):
+            return None
+        # `forget` deletes earlier commits. If two ran meanwhile, the one with this number was free again.
+        if _latest_commit_path(self.bucket) != commit_path(number):
+            self.bucket.delete([commit_path(number)])
             return None
         return commit
 

@@ -44,6 +44,7 @@ from threadline.lake.bronze import (
     encode_batch,
     forgotten_sessions,
     group_sources,
+    keep_files,
     latest_versions,
     list_batches,
     make_id,
@@ -170,6 +171,7 @@ class _Push:
         self._bucket = bucket
         self._info = read_lake(bucket)
         self._machine = machine
+        self._machine_id = _machine_id_in(bucket, machine, self._info.policy)
         self._options = options
         self._forgotten = forgotten_sessions(bucket)
         self._redaction = _redaction_settings(self._info.policy)
@@ -180,7 +182,7 @@ class _Push:
         self._pending_objects: dict[str, bytes] = {}
         self._pending_bytes = 0
         self._uploaded: set[str] = set()
-        self.result = PushResult(machine.id, options.person, self._info.policy)
+        self.result = PushResult(self._machine_id, options.person, self._info.policy)
         self._read_batches()
         self._check_policy()
         if options.repair:
@@ -205,10 +207,10 @@ class _Push:
         self._delete_superseded()
 
     def _read_batches(self) -> None:
-        numbers = list_batches(self._bucket, self._machine.id).get(self._machine.id, [])
+        numbers = list_batches(self._bucket, self._machine_id).get(self._machine_id, [])
         known = {batch.number for batch in self._batches}
         new = [number for number in numbers if number not in known]
-        self._batches += read_batches(self._bucket, self._machine.id, new)
+        self._batches += read_batches(self._bucket, self._machine_id, new)
         self._batches.sort(key=lambda batch: batch.number)
         self._latest = {
             id_: file
@@ -331,7 +333,7 @@ class _Push:
         if not pending:
             return False
         content = b"".join(parts)
-        path = f"{DATA}/{self._machine.id}/{session.source}/{sha256(content).hexdigest()}.zst"
+        path = f"{DATA}/{self._machine_id}/{session.source}/{sha256(content).hexdigest()}.zst"
         if content:
             self._pending_objects[path] = content
         for version, at, length in pending:
@@ -351,8 +353,8 @@ class _Push:
         batch = Batch(
             LAKE_VERSION,
             self._info.id,
-            self._machine.id,
-            self._machine.label if self._info.policy is Policy.FULL else self._machine.id.rpartition("_")[2],
+            self._machine_id,
+            self._machine.label if self._info.policy is Policy.FULL else make_id(self._machine.id),
             self._options.person,
             number,
             self._info.policy,
@@ -369,7 +371,7 @@ class _Push:
         self._latest |= {file.id: file for file in files}
         self.result.batches += 1
         self.result.files += len(files)
-        self.result.sessions += len(sessions)
+        self.result.sessions += len({file.source for file in files})
         return []
 
     def _upload_objects(self) -> None:
@@ -396,12 +398,12 @@ class _Push:
         withdrawn = [file for file in batch.files if make_id(file.session) in self._forgotten]
         if not withdrawn:
             return batch
-        batch = replace(batch, files=tuple(file for file in batch.files if file not in withdrawn))
+        batch = keep_files(batch, (file for file in batch.files if file not in withdrawn))
         self._bucket.put(batch.path, encode_batch(batch))
         objects = {segment.object for file in withdrawn for segment in file.segments}
         self._bucket.delete(sorted(objects))
         self._uploaded -= objects
-        self.result.forgotten += len({file.session for file in withdrawn})
+        self.result.forgotten += len({file.source for file in withdrawn})
         return batch
 
     def _verify(self) -> None:
@@ -411,7 +413,10 @@ class _Push:
             data = decompress(self._bucket.get(path), path)
             if not path.endswith(f"/{sha256(data).hexdigest()}.zst"):
                 self._bucket.delete([path])
-                raise Unreadable(f"The object {self._bucket.location(path)!r} was stored damaged. Push again.")
+                raise Unreadable(
+                    f"The object {self._bucket.location(path)!r} was stored damaged. Run: threadline lake push"
+                    f" {self._bucket.name} --repair"
+                )
 
         self.result.verified += len(list(self._bucket.map(verify, sorted(self._uploaded))))
 
@@ -432,6 +437,17 @@ def _check_person(person: str) -> None:
         raise BadQuery(f"The name '{escape_path(person)}' is not valid UTF-8. Use another: --person NAME.")
     if any(category(character) == "Cc" for character in person):
         raise BadQuery(f"The name {person!r} contains control characters. Use another: --person NAME.")
+
+
+def _machine_id_in(bucket: Bucket, machine: Machine, policy: Policy) -> str:
+    """The id of this machine in a lake. Its own contains the host name, so unless the policy is `full`, it is a hash.
+
+    What was pushed before stays as it is, so a machine keeps its id if the policy changes.
+    """
+    ids = [machine.id, make_id(machine.id)]
+    if policy is not Policy.FULL:
+        ids.reverse()
+    return next((id_ for id_ in ids if id_ in list_batches(bucket, id_)), ids[0])
 
 
 def _redact_part(part: str, redact: Callable[[str], str]) -> str:

@@ -17,7 +17,7 @@ import re
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -293,8 +293,8 @@ class LakeState:
         self._figures: OrderedDict[Hashable, Any] = OrderedDict()
         self.homes: tuple[Home, ...] = ()
         """The homes of what was downloaded."""
-        self._download_lock = threading.Lock()
-        """Held during a download, which may take long. What was downloaded before can be read meanwhile."""
+        self._downloads: dict[str, threading.Lock] = {}
+        """A lock for each session, held while it is downloaded. Others can be read or downloaded meanwhile."""
         self._names: dict[str, str] = {}
         """The names of the sessions that were downloaded, by their ids and by these names."""
         self._sources: dict[str, dict[str, Source]] = {}
@@ -393,10 +393,11 @@ class LakeState:
                 f"SELECT DISTINCT session FROM {SIGHTINGS} WHERE starts_with(lower(session), lower(?))", [name]
             )
             session = resolve_session(name, (session for (session,) in rows))
-            with self._download_lock:
+            with self._downloads.setdefault(session, threading.Lock()):
                 if session not in self._names:
                     fetched = self._download_session(session)
-                    self.homes = tuple(self._homes[key] for key in sorted(self._homes))
+                    with self._lock:
+                        self.homes = tuple(self._homes[key] for key in sorted(self._homes))
                     self._names |= {session: fetched, fetched: fetched}
             name = session
         return self._names[name]
@@ -410,10 +411,8 @@ class LakeState:
             self._rows("SELECT source, count(*) FROM charges WHERE list_contains(?, source) GROUP BY source", [own_ids])
         )
         best = max(own, key=lambda source: (source.size, counted.get(source.id, 0), source.id))
-        for source in [*own, *self._sharing(own)]:
-            self._download(source)
-        for source in self._summarizing(own):
-            self._download(source)
+        self._download([*own, *self._sharing(own)])
+        self._download(self._summarizing(own))
         mains = {source.id: self._main_of(source) for source in own}
         paths = list(filter(None, mains.values()))
         main = mains[best.id]
@@ -448,12 +447,13 @@ class LakeState:
     def _summarizing(self, own: Sequence[Source]) -> list[Source]:
         """The sessions whose summaries name entries of these downloaded ones."""
         if self._summaries is None:
-            self._summaries = {}
+            named: dict[str, dict[str, str]] = {}
             for source, machine, packed in self._rows(
                 f"SELECT source, machine, summaries FROM {SIGHTINGS} WHERE summaries IS NOT NULL", []
             ):
                 for summary in decode_summaries(packed):
-                    self._summaries.setdefault(summary.leaf, {})[source] = machine
+                    named.setdefault(summary.leaf, {})[source] = machine
+            self._summaries = named
         if not self._summaries:
             return []
         entries = {
@@ -467,8 +467,16 @@ class LakeState:
         }
         return [self._source(sources[id_], id_) for id_ in sorted(sources)[:_MAX_SHARING]]
 
-    def _download(self, source: Source) -> None:
-        """Write the files of a source where Claude Code would have, unless it was downloaded with another session."""
+    def _download(self, sources: Iterable[Source]) -> None:
+        """Download sources, several at a time."""
+        for _ in self._bucket.map(self._download_source, sources):
+            pass
+
+    def _download_source(self, source: Source) -> None:
+        """Write the files of a source where Claude Code would have, unless it was downloaded with another session.
+
+        Threads may do this at the same time, also for one source: files are replaced by equal ones.
+        """
         if source.id in self._downloaded:
             return
         for file, data in SegmentReader(self._bucket).read(source):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from itertools import islice
@@ -29,6 +29,7 @@ from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place, is_uuid, match_ids
 from threadline.model.state import FileEdit
 from threadline.model.text import count, count_agents, format_amount, format_time
+from threadline.model.times import FIRST_MOMENT
 from threadline.redact import Settings, compile_patterns
 from threadline.render import TextOptions, agents_without_transcript, one_line, session_to_text
 from threadline.thread import find_notifications
@@ -49,7 +50,6 @@ _SQL_SECONDS = 5.0
 _MAX_SQL_LENGTH = 20_000
 _ERROR_TOKENS = 500
 _RECALLED_FIELDS = ("prompt", "reply", "error")
-_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 SessionPart = Literal["outline", "calls", "files"]
 
@@ -227,7 +227,7 @@ class Answers:
         ]
         if not results:
             return self._nothing(answer, topic)
-        results.sort(key=lambda result: result.timestamp or _NO_TIME, reverse=True)
+        results.sort(key=lambda result: result.timestamp or FIRST_MOMENT, reverse=True)
         answer.say("What earlier sessions say about this, newest first. Read on with `session`.")
         left = self._quote_rows(answer, results, lambda result: result.describe(), lambda result: result.place)
         if left:
@@ -385,8 +385,8 @@ class Answers:
                 )
             return
         projects = {row.project for row in self.archive.sessions() if row.project}
-        is_known = any(str(parent) in projects for parent in real.parents) or bool(
-            list(self.archive.file_log(str(file if is_foreign else file.absolute()), limit=1))
+        is_known = any(str(parent) in projects for parent in real.parents) or any(
+            row.writes for row in self.archive.files(path=str(file if is_foreign else file.absolute()))
         )
         if not is_known:
             raise BadQuery("No session was started in a directory of this file, or edited it.")

@@ -159,7 +159,7 @@ def change_tally(result: ResultValue) -> str:
 _PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 LAUNCH_STATUSES = {
-    "async_launched": "runs in the background",
+    "async_launched": "started in the background",
     "teammate_spawned": "joined the team",
     "remote_launched": "runs remotely",
 }

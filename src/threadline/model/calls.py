@@ -14,6 +14,7 @@ from threadline.model.blocks import McpToolResultBlock, ServerResultBlock, ToolR
 from threadline.model.call_summary import strip_program_tags, summarize_call
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.places import AgentId, CallId, Place, SessionId
+from threadline.model.program_texts import REFUSED_BY_PERSON
 from threadline.model.results import ResultValue, typed_result
 from threadline.model.tables import Listing
 from threadline.model.text import count, extract_text, fold_line
@@ -94,14 +95,11 @@ class Call(Struct, frozen=True):
         return f"Call({self.tool!r}, {summary!r}, {str(self.outcome)!r}, line {self.place.line})"
 
 
-_REFUSAL = "The user doesn't want to proceed with this tool use."
-
-
 def is_refusal_note(call: Call) -> bool:
     """Whether the output of a call only tells the model that a person refused it."""
     if call.outcome is not Outcome.DENIED:
         return False
-    return bool(call.feedback) or strip_program_tags(call.output).startswith(_REFUSAL)
+    return bool(call.feedback) or strip_program_tags(call.output).startswith(REFUSED_BY_PERSON)
 
 
 class ListedCall(Struct, frozen=True):

@@ -16,8 +16,9 @@ INTERRUPTIONS = (
 )
 """How texts begin that replace the result of an interrupted call."""
 
+REFUSED_BY_PERSON = "The user doesn't want to proceed with this tool use."
 REFUSALS = (
-    "The user doesn't want to proceed with this tool use.",
+    REFUSED_BY_PERSON,
     "User rejected tool use",
     "Claude requested permissions to ",
     "Permission to use ",

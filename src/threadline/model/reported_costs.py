@@ -133,11 +133,6 @@ class ReportedSession(Struct, frozen=True):
         """Whether both are the same."""
         return EXACT.abs(self.difference) <= TOLERANCE
 
-    @property
-    def is_explained(self) -> bool:
-        """Whether every part of the difference has a known cause."""
-        return all(why.cause is not DifferenceCause.LARGER for why in self.why)
-
 
 class ReportedDay(Struct, frozen=True):
     """A day in `stats-cache.json` whose transcripts were deleted: all of them, or some (`is_partly`).

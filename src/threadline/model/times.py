@@ -22,6 +22,8 @@ Moment = datetime | date | str
 Zone = tzinfo | str
 """A time zone, or its name: `Europe/Berlin`, `UTC`, `local`."""
 
+FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+"""The first moment of the calendar. What has no time is sorted as if it were from then."""
 _LEAP_SECOND = re.compile(r"(T\d\d:\d\d):60")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Counts since 1970 beyond this are milliseconds, below it seconds (the year 5138).
@@ -157,7 +159,7 @@ def moment_from_mtime(mtime_ns: int) -> datetime | None:
 def timestamp_from_mtime(mtime_ns: int) -> str:
     """Return a file's mtime as a timestamp, for rows without one. File systems may report impossible times."""
     moment = parse_timestamp(mtime_ns // 1_000_000)
-    return (moment or datetime.min.replace(tzinfo=UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (moment or FIRST_MOMENT).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 # Patterns that few commands need are compiled when they are used.
@@ -201,7 +203,7 @@ def _parse_moment_text(text: str, present: datetime, local_zone: tzinfo, *, end:
         try:
             return present - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         except OverflowError:  # before the year 1: from the beginning
-            return datetime.min.replace(tzinfo=UTC)
+            return FIRST_MOMENT
     days = _parse_days(word, in_zone(present, local_zone).date())
     if days is not None:
         return _day_end(days[1], local_zone) if end else _day_start(days[0], local_zone)

@@ -54,9 +54,7 @@ if TYPE_CHECKING:
         entry_key,
     )
     from threadline.render.receipt import draw_receipt
-    from threadline.render.reconciliation import (
-        reconciliation_lines,
-    )
+    from threadline.render.reconciliation import reconciliation_lines
     from threadline.render.session_facts import (
         NO_TRANSCRIPT,
         AgentPlacement,
@@ -64,6 +62,7 @@ if TYPE_CHECKING:
         abandoned_turns,
         agent_duration,
         agent_title,
+        agents_in_view,
         agents_without_transcript,
         branch_number,
         branch_numbers,
@@ -154,6 +153,7 @@ export_lazily(
             "abandoned_turns",
             "agent_duration",
             "agent_title",
+            "agents_in_view",
             "agents_without_transcript",
             "branch_number",
             "branch_numbers",

@@ -66,9 +66,9 @@ def changed_lines(call: Call) -> Iterator[Spans]:
 def _hunk_lines(hunk: Hunk) -> Iterator[Spans]:
     old, new = hunk.old_start or 0, hunk.new_start or 0
     for line in hunk.lines or ():
-        mark, text = (line[:1], line[1:]) if line[:1] in ("+", "-", " ") else (" ", line)
-        if mark == "\\":  # "\ No newline at end of file"
+        if line.startswith("\\"):  # "\ No newline at end of file"
             continue
+        mark, text = (line[0], line[1:]) if line[:1] in ("+", "-", " ") else (" ", line)
         yield _diff_line(mark, old if mark == "-" else new, text)
         old += mark != "+"
         new += mark != "-"

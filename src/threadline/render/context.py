@@ -23,6 +23,7 @@ from threadline.render.text import (
     Span,
     Spans,
     Style,
+    bar,
     cut_line,
     display_width,
     dropped_note,
@@ -32,7 +33,6 @@ from threadline.render.text import (
     wrap,
 )
 
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR_WIDTH, _WIDE_BAR_WIDTH = 6, 16
 _WIDE_PAGE = 100
 _FULL, _GETTING_FULL = 0.8, 0.6
@@ -92,15 +92,12 @@ def draw_context(
 
 
 def padded_bar(share: float | None, width: int) -> str:
-    """A bar padded to `width` columns, in eighths of a column. Any share above zero is visible.
+    """The bar of a share, padded to `width` columns.
 
     >>> padded_bar(0.5, 4)
     '██  '
     """
-    filled = min(1.0, max(0.0, share or 0.0)) * width * 8
-    eighths = max(1, round(filled)) if filled else 0
-    blocks = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
-    return blocks.ljust(width)
+    return bar(share, 1, width).ljust(width)
 
 
 def _headline(context: Context) -> list[Span]:

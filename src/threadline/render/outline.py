@@ -35,6 +35,7 @@ from threadline.model.blocks import (
 from threadline.model.call_summary import summarize_input
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, ToolUseEntry, UserEntry
+from threadline.model.entry_filter import kind_label
 from threadline.model.places import CallId
 from threadline.model.session import Act, Agent, Branch, Compaction
 from threadline.model.text import extract_text
@@ -95,6 +96,15 @@ class View(Struct, frozen=True):
     exact_tools: bool = False
     errors: bool = False
     zone: tzinfo = UTC
+
+    @property
+    def has_turn_range(self) -> bool:
+        """Whether only some turns are shown."""
+        return self.from_turn is not None or self.to_turn is not None
+
+    def shows_turn(self, number: int) -> bool:
+        """Whether a turn is in the range."""
+        return (self.from_turn is None or number >= self.from_turn) and (self.to_turn is None or number <= self.to_turn)
 
     @property
     def inside(self) -> View:
@@ -373,7 +383,7 @@ class _OutlineBuilder:
         elif isinstance(entry, SystemEntry):
             yield from _system_items(entry)
         else:
-            yield NoticeItem(entry, _entry_kind(entry), _entry_text(entry), quiet=True)
+            yield NoticeItem(entry, kind_label(entry), _entry_text(entry), quiet=True)
 
     def _assistant_items(self, entry: AssistantEntry) -> Iterator[Item]:
         if entry.is_api_error_message:
@@ -516,11 +526,6 @@ _SYSTEM_SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
     "compact_boundary": _quiet_notice,
     "microcompact_boundary": _quiet_notice,
 }
-
-
-def _entry_kind(entry: Entry) -> str:
-    subtype = getattr(getattr(entry, "attachment", None), "type", None) or getattr(entry, "subtype", None)
-    return f"{entry.kind}/{subtype}" if subtype else entry.kind
 
 
 def _entry_text(entry: Entry) -> str:

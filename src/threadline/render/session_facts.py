@@ -17,7 +17,7 @@ from threadline.model.places import CallId
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentStatus, Compaction, CompactionKind, Continuation, Session, Turn
 from threadline.model.text import count, format_duration, format_token_change
-from threadline.render.outline import TaskNotification, entry_key
+from threadline.render.outline import TaskNotification, View, entry_key
 from threadline.render.text import Role, Span, Spans, cut_line, one_line
 
 NO_TRANSCRIPT = "(transcript missing)"
@@ -86,6 +86,20 @@ class AgentPlacement:
         for parent in agents:  # the list grows while it is iterated
             agents.extend(child for call in parent.calls for child in self.under(call))
         return agents[1:]
+
+
+def agents_in_view(session: Session, view: View) -> list[Agent]:
+    """The agents that a view shows. If it shows only some turns, those that the turns started, directly or not."""
+    agents = [agent for agent in session.agents if agent.side is None or view.everything]
+    if not view.has_turn_range:
+        return agents
+    calls = {call.id for call in session.main.calls if call.turn is not None and view.shows_turn(call.turn)}
+    started: list[Agent] = []
+    while new := [agent for agent in agents if agent.link.call in calls]:
+        agents = [agent for agent in agents if agent not in new]
+        started += new
+        calls = {call.id for agent in new for call in agent.calls}
+    return [agent for agent in session.agents if agent in started]
 
 
 def agents_without_transcript(session: Session) -> dict[CallId, str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, Entry
 from threadline.model.ledger import Sum, sum_fields
-from threadline.model.session import Agent, Session
+from threadline.model.places import Problem
+from threadline.model.session import Agent, Session, Turn
 from threadline.render.items import PlacedItem, place_items
 from threadline.render.outline import (
     BranchItem,
@@ -20,7 +22,7 @@ from threadline.render.outline import (
     TaskUpdateItem,
     View,
 )
-from threadline.render.session_facts import abandoned_turns, continuation_record, group_by_entry
+from threadline.render.session_facts import abandoned_turns, agents_in_view, continuation_record, group_by_entry
 
 FORMAT_VERSION = 2
 """The version of the format. The meaning of a key never changes within a version."""
@@ -35,7 +37,6 @@ def session_to_json(
     started, ended = session.span
     duration = session.wall_time
     environment = session.environment
-    agents = [agent for agent in session.agents if agent.side is None or settings.everything]
     return {
         "format": FORMAT_VERSION,
         "session": session.id,
@@ -55,12 +56,12 @@ def session_to_json(
         "continuations": [continuation_record(link) for link in session.continuations],
         "branch": settings.branch,
         "branches": list(_branch_rows(session.main)),
-        "turns": [_turn_row(turn) for turn in session.turns if _is_turn_shown(turn.number, settings)],
+        "turns": [_turn_row(turn) for turn in session.turns if settings.shows_turn(turn.number)],
         "items": [_item_row(item) for item in place_items(session.main, settings, by_entry)],
-        "agents": [_agent_row(agent, settings, by_entry) for agent in agents]
+        "agents": [_agent_row(agent, settings, by_entry) for agent in agents_in_view(session, settings)]
         if settings.agents is not Detail.NONE
         else [],
-        "problems": [_problem_row(problem.kind, problem.place.line, problem.message) for problem in session.problems],
+        "problems": list(map(_problem_row, session.problems)),
     }
 
 
@@ -72,11 +73,7 @@ def _branch_rows(agent: Agent) -> Iterator[dict[str, Any]]:
         yield {"number": number, "entries": len(branch.entries), "turns": turn_numbers}
 
 
-def _is_turn_shown(number: int, view: View) -> bool:
-    return (view.from_turn is None or number >= view.from_turn) and (view.to_turn is None or number <= view.to_turn)
-
-
-def _turn_row(turn: Any) -> dict[str, Any]:
+def _turn_row(turn: Turn) -> dict[str, Any]:
     duration = turn.duration
     return {
         "number": turn.number,
@@ -161,9 +158,9 @@ def _call_row(call: Call) -> dict[str, Any]:
     }
 
 
-def _problem_row(kind: Any, line: int | None, message: str) -> dict[str, Any]:
-    return {"kind": str(kind), "line": line, "message": message}
+def _problem_row(problem: Problem) -> dict[str, Any]:
+    return {"kind": str(problem.kind), "line": problem.place.line, "message": problem.message}
 
 
-def _iso_time(value: Any) -> str | None:
-    return value.isoformat() if value is not None else None
+def _iso_time(time: datetime | None) -> str | None:
+    return time.isoformat() if time is not None else None

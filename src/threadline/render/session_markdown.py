@@ -350,16 +350,12 @@ class _MarkdownRenderer:
 
     def _unlinked_agents(self) -> Iterator[str]:
         agents = [agent for agent in self._placement.unlinked if agent.side is None or self._view.everything]
-        if not agents or self._view.agents is Detail.NONE or self._view.branch is not None or self._is_cut:
+        if not agents or self._view.agents is Detail.NONE or self._view.branch is not None or self._view.has_turn_range:
             return
         yield ""
         yield "## Agents without a call"
         for agent in agents:
             yield from self._agent(agent, 0)
-
-    @property
-    def _is_cut(self) -> bool:
-        return self._view.from_turn is not None or self._view.to_turn is not None
 
     def output(self, item: PlacedItem, _depth: int) -> Iterator[str]:
         """Output of a local command."""

@@ -78,16 +78,16 @@ def _source_lines(text: str, width: int) -> Iterator[Spans]:
             else:
                 yield from _code_lines(line, width)
             continue
-        if is_table_row(line):
+        if _TABLE_ROW.fullmatch(line):
             rows.append(line)
             continue
-        yield from table_lines(rows, width, inline_spans)
+        yield from _table_lines(rows, width)
         rows = []
         if mark:
             fence = mark["fence"]
         else:
             yield from _block_lines(line, width)
-    yield from table_lines(rows, width, inline_spans)
+    yield from _table_lines(rows, width)
 
 
 def _code_lines(line: str, width: int) -> Iterator[Spans]:
@@ -148,27 +148,20 @@ _TABLE_ROW = re.compile(r"\s*\|.*\|\s*")
 _SEPARATOR_ROW = re.compile(r"[\s|:-]*")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
-InlineParser = Callable[[str], Iterable[Span]]
 
-
-def is_table_row(line: str) -> bool:
-    """Whether a line is a row of a table."""
-    return _TABLE_ROW.fullmatch(line) is not None
-
-
-def table_lines(rows: list[str], width: int, inline: InlineParser) -> Iterator[Spans]:
+def _table_lines(rows: list[str], width: int) -> Iterator[Spans]:
     """The rows of a table with a rule under its heading; empty without rows."""
     if not rows:
         return
     # Only the row below the heading is a rule. Any other row of dashes has dashes as its values.
     cells = [
-        None if at == 1 and "-" in row and _SEPARATOR_ROW.fullmatch(row) else _split_cells(row, inline)
+        None if at == 1 and "-" in row and _SEPARATOR_ROW.fullmatch(row) else _split_cells(row)
         for at, row in enumerate(rows)
     ]
     widths = _column_widths(row for row in cells if row is not None)
     if sum(widths) + 3 * (len(widths) - 1) > width:
         for written in rows:
-            yield from wrap(inline(written.strip()), width)
+            yield from wrap(inline_spans(written.strip()), width)
         return
     for row in cells:
         if row is None:
@@ -177,9 +170,9 @@ def table_lines(rows: list[str], width: int, inline: InlineParser) -> Iterator[S
             yield tuple(_pad_cells(row, widths))
 
 
-def _split_cells(row: str, inline: InlineParser) -> list[Spans]:
+def _split_cells(row: str) -> list[Spans]:
     inner = row.strip().removeprefix("|").removesuffix("|")
-    return [tuple(inline(cell.strip().replace("\\|", "|"))) for cell in _CELL_BORDER.split(inner)]
+    return [tuple(inline_spans(cell.strip().replace("\\|", "|"))) for cell in _CELL_BORDER.split(inner)]
 
 
 def _column_widths(rows: Iterable[list[Spans]]) -> list[int]:

@@ -140,7 +140,6 @@ def fitting_length(text: str, width: int, start: int = 0) -> int:
     return len(text)
 
 
-_COLOUR_SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-9;:]*m")
 # Joins emoji and letters of some scripts. Between such characters it hides nothing.
 _JOINED = re.compile("(?<=[^\x00-\u02ff])[\u200d\u200c](?=[^\x00-\u02ff])")
 _JOINER, _OTHER_JOINER = "\u200d", "\u200c"
@@ -155,7 +154,7 @@ def visible(text: str) -> str:
     if text.replace("\n", "").replace("\t", "").isascii() and _has_no_controls(text):
         return text
     if "\x1b" in text or "\x9b" in text:
-        text = _COLOUR_SEQUENCE.sub("", text)
+        text = _COLOUR.sub("", text)
     return "\n".join(map(_visible_line, text.split("\n")))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from threadline.model.names import names_tool
 from threadline.model.places import AgentId, EntryId, Place, SessionId, match_ids
 from threadline.model.session import Session
 from threadline.model.tables import Listing
-from threadline.model.times import is_within
+from threadline.model.times import FIRST_MOMENT, is_within
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
 from threadline.thread import find_acts, find_calls, split_into_turns
@@ -30,7 +30,6 @@ FAILURES = (*map(str, FAILED_OUTCOMES), _API_ERROR)
 """The values of `Failure.what`."""
 _MAX_TEXT = 2000
 _MAX_REPR = 60
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
 _ERROR_TAGS = re.compile(r"</?tool_use_error>")
 
 InputSummary = Callable[[str, Any], str]
@@ -175,7 +174,7 @@ def _original_first_key(transcript: Transcript, failures: TranscriptFailures) ->
     """
     agent = transcript.agent
     is_side = agent is not None and side_agent_kind_by_id(agent) is not None
-    return agent is not None, is_side, failures.last or _EARLIEST, str(transcript.path)
+    return agent is not None, is_side, failures.last or FIRST_MOMENT, str(transcript.path)
 
 
 def sort_and_dedupe(failures: Iterable[Failure]) -> list[Failure]:

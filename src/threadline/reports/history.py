@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from heapq import heappop, heappush, merge
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.side_files import HistoryPrompt
 from threadline.model.tables import Columns, Table, struct_columns
 from threadline.model.text import count
+from threadline.model.times import FIRST_MOMENT
 from threadline.parse import MAX_LINE_LENGTH, decode_content
 
 _HISTORY_FILE = "history.jsonl"
@@ -29,7 +30,6 @@ _BLOCK = 256 * 1024
 _MAX_REPR = 60
 # Sessions that run in parallel write rows a little out of order. This many are held back to sort them.
 _REORDER_WINDOW = 64
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class TypedPrompt(Struct, frozen=True):
@@ -142,7 +142,7 @@ class PromptHistory(Table[TypedPrompt]):
 
     def _matches(self, prompt: TypedPrompt) -> bool:
         filter_, when = self._filter, prompt.timestamp
-        self.newest = max(self.newest or _NEVER, when) if when is not None else self.newest
+        self.newest = max(self.newest or FIRST_MOMENT, when) if when is not None else self.newest
         matches = {
             "text": self._text in prompt.text.casefold(),
             "project": self._project in (prompt.project or "").casefold(),
@@ -156,7 +156,7 @@ class PromptHistory(Table[TypedPrompt]):
 
 
 def _sort_time(prompt: TypedPrompt) -> datetime:
-    return prompt.timestamp or _NEVER
+    return prompt.timestamp or FIRST_MOMENT
 
 
 def _restore_order(prompts: Iterable[TypedPrompt]) -> Iterator[TypedPrompt]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -11,11 +11,11 @@ from threadline.errors import Error
 from threadline.model.homes import Transcript
 from threadline.model.places import Place, SessionId
 from threadline.model.tables import Listing
+from threadline.model.times import FIRST_MOMENT
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
 from threadline.summary import fold_entries
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
 _SHOWN = 60
 
 
@@ -89,4 +89,4 @@ def find_prompts(
             )
             for prompt in own
         )
-    return sorted(prompts, key=lambda prompt: (prompt.timestamp or _NEVER, prompt.place), reverse=True)
+    return sorted(prompts, key=lambda prompt: (prompt.timestamp or FIRST_MOMENT, prompt.place), reverse=True)

@@ -17,12 +17,12 @@ from threadline.lazy import export_lazily
 if TYPE_CHECKING:
     from threadline.summary.fold import SummaryFold, SummaryRow, fold_entries, read_session_titles, summarize_transcript
     from threadline.summary.overview import Overview, build_overview
-    from threadline.summary.running import find_running_sessions
     from threadline.summary.sessions import (
         AgentHead,
         SessionFilter,
         SessionList,
         SessionSummary,
+        find_running_sessions,
         list_sessions,
         read_agent_head,
         read_last_timestamp,
@@ -43,12 +43,12 @@ export_lazily(
     {
         "fold": ["SummaryFold", "SummaryRow", "fold_entries", "read_session_titles", "summarize_transcript"],
         "overview": ["Overview", "build_overview"],
-        "running": ["find_running_sessions"],
         "sessions": [
             "AgentHead",
             "SessionFilter",
             "SessionList",
             "SessionSummary",
+            "find_running_sessions",
             "list_sessions",
             "read_agent_head",
             "read_last_timestamp",

@@ -6,19 +6,20 @@ files. `TranscriptSource` is the seam: `FileSource` reads transcripts, the index
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.files import read_at
+from threadline.files import is_running, process_start_time, read_at
 from threadline.find import SessionOwners, drop_shared_transcripts, list_live_session_files
 from threadline.home_files import opened_in_home
 from threadline.model.homes import (
@@ -26,18 +27,22 @@ from threadline.model.homes import (
     Homes,
     ProjectNames,
     SideAgentKind,
+    SideFile,
+    SideFileKind,
     Transcript,
     TranscriptKind,
 )
 from threadline.model.places import SessionId
 from threadline.model.tables import Listing
 from threadline.model.text import count
-from threadline.model.times import moment_from_mtime
+from threadline.model.times import FIRST_MOMENT, moment_from_mtime
 from threadline.model.titles import SummaryRef
 from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, count_started_agents, read_stats
 
+if TYPE_CHECKING:
+    from threadline.model.side_files import LiveSession
+
 _TAIL_BYTES = 16 * 1024
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 SessionKey = tuple[str, str, SessionId | None]
 """A session across a home and what the keep has of it: the home's name, its folder and the session's id."""
@@ -231,7 +236,7 @@ def list_sessions(
                 progress(transcript.size)
         if chosen.limit is not None and len(summaries) >= chosen.limit:
             break
-    summaries.sort(key=lambda summary: (summary.last or _NEVER, str(summary.path)), reverse=True)
+    summaries.sort(key=lambda summary: (summary.last or FIRST_MOMENT, str(summary.path)), reverse=True)
     shown = summaries[: chosen.limit]
     return SessionList(shown, len(summaries) - len(shown) + sum(1 for _ in candidates))
 
@@ -314,7 +319,7 @@ class _SummaryBuilder:
             (chosen.title is None or _contains(summary.title, chosen.title))
             and (chosen.agent_type is None or any(_contains(kind, chosen.agent_type) for kind in summary.agent_types))
             and (chosen.since is None or (summary.last is not None and summary.last >= chosen.since))
-            and (chosen.until is None or (summary.first or summary.last or _NEVER) <= chosen.until)
+            and (chosen.until is None or (summary.first or summary.last or FIRST_MOMENT) <= chosen.until)
         )
 
 
@@ -406,7 +411,7 @@ def read_last_timestamp(transcript: Transcript) -> datetime:
                 return max(times)
             if tail >= transcript.size:
                 break
-    return moment_from_mtime(transcript.mtime_ns) or _NEVER
+    return moment_from_mtime(transcript.mtime_ns) or FIRST_MOMENT
 
 
 def _first_whole_line(transcript: Transcript, tail: int) -> int:
@@ -437,11 +442,35 @@ def read_agent_head(transcript: Transcript) -> AgentHead:
 
 def _running_sessions(found: list[Found]) -> set[SessionId]:
     registered = [side_file for home in found for side_file in list_live_session_files(home.home)]
-    if not registered:
-        return set()
-    from threadline.summary.running import find_running_sessions  # seldom needed
+    return find_running_sessions(registered) if registered else set()
 
-    return find_running_sessions(registered)
+
+def find_running_sessions(side_files: Iterable[SideFile]) -> set[SessionId]:
+    """Return the sessions whose process is alive, from the registry of live processes in a home.
+
+    After `/clear`, the id in the registry is stale: it names the previous session.
+    """
+    from threadline.model.side_files import LiveSession  # few homes have running sessions
+    from threadline.parse import read_side_content
+
+    sessions: set[SessionId] = set()
+    for side in side_files:
+        if side.kind is not SideFileKind.LIVE_SESSION or not side.path.stem.isdecimal():
+            continue
+        live = read_side_content(side.path, side.home.path, LiveSession)
+        if live is not None and live.session_id is not None and _is_alive(live):
+            sessions.add(live.session_id)
+    return sessions
+
+
+def _is_alive(live: LiveSession) -> bool:
+    # On Windows, nobody can tell.
+    if live.pid is None or live.pid <= 0 or os.name == "nt" or not is_running(live.pid):
+        return False
+    started = process_start_time(live.pid)
+    recorded = str(live.proc_start) if live.proc_start is not None else None
+    # Pids are reused: if both start times are known, they must agree.
+    return started is None or recorded is None or not recorded.isdecimal() or recorded == started
 
 
 def _contains(text: str, part: str) -> bool:

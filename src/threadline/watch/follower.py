@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from heapq import merge
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from threadline.find import HomeWatcher
 from threadline.model.entries import Entry
 from threadline.model.homes import ChangeKind, Home, Transcript
 from threadline.model.places import SessionId
+from threadline.model.times import FIRST_MOMENT
 from threadline.watch.tail import TranscriptTail
 
 FollowedEntry = tuple[Transcript, Entry]
@@ -22,7 +23,6 @@ FollowedEntry = tuple[Transcript, Entry]
 
 # How many bytes one poll reads at most.
 _MAX_BYTES = 32 * 1024 * 1024
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 class _FollowedFile:
@@ -151,7 +151,7 @@ def _merge_by_time(batches: list[list[FollowedEntry]]) -> list[FollowedEntry]:
 
 
 def _with_latest_time(entries: list[FollowedEntry]) -> Iterator[tuple[datetime, FollowedEntry]]:
-    latest = _EARLIEST
+    latest = FIRST_MOMENT
     for followed_entry in entries:
         latest = max(latest, followed_entry[1].timestamp or latest)
         yield latest, followed_entry

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
 from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from threadline.web.access import Access, Browser
-    from threadline.web.archive_pool import ArchivePool
-    from threadline.web.session.shared_file import SharePlan
+    from threadline.web.archive_pool import ArchivePool, ReservedFigure
+    from threadline.web.session.shared_file import SharedFile, SharePlan
 
 _MAX_CONCURRENT = 6
 """How many requests are answered at the same time; more would only compete for the same cores."""
@@ -304,20 +303,25 @@ class App:
         )
 
     async def _prepare_share(self, request: Request) -> Response:
-        """Export a session before the reader asks for it, as long as the request stays open."""
+        """Export a session before the reader asks for it, as long as the request stays open.
+
+        If the reader opens the page of the file meanwhile, that waits for it, and the export goes on.
+        """
         try:
-            plan = await to_thread.run_sync(self._compute, _plan_preparation, request, limiter=self._limiter)
-            file = await self._background.call(plan.export, request) if plan is not None else None
-            if plan is not None and file is not None:
-                await to_thread.run_sync(
-                    self._compute, partial(plan.cached, exported=file), request, limiter=self._limiter
-                )
+            with CancelScope(shield=True):  # what was reserved must reach the block that ends it
+                prepared = await to_thread.run_sync(self._compute, _plan_preparation, request, limiter=self._limiter)
+            if prepared is not None:
+                plan, reserved = prepared
+                with reserved:
+                    file = await self._background.call(plan.export, request, lambda: reserved.is_awaited)
+                    if file is not None:
+                        reserved.set(file)
         except Exception as error:  # noqa: BLE001 - no error may stop the server
             return error_response(error, request.url.path)
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
-def _plan_preparation(request: PageRequest) -> SharePlan | None:
+def _plan_preparation(request: PageRequest) -> tuple[SharePlan, ReservedFigure[SharedFile]] | None:
     from threadline.web.session.share import plan_preparation  # noqa: PLC0415 - loads all that exports need
 
     return plan_preparation(request)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -24,7 +24,8 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -45,9 +46,42 @@ _LOG = logging.getLogger("threadline")
 _T = TypeVar("_T")
 
 
+_FigureKey = tuple[Hashable, str, tuple[Hashable, ...]]
+
+
 class _PooledArchive(Struct):
     archive: Archive
     opened_at: float
+
+
+class ReservedFigure(Generic[_T]):
+    """A figure that is computed outside the pool. Requests for it wait for the value.
+
+    At the end of the block without a value, they compute it themselves.
+    """
+
+    def __init__(self, pool: ArchivePool, key: _FigureKey, future: Future[_T]) -> None:
+        self._pool = pool
+        self._key = key
+        self._future = future
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a request waits for it."""
+        return self._pool.is_awaited(self._key)
+
+    def set(self, value: _T) -> None:
+        """Store the value."""
+        self._future.set_result(value)
+
+    def __enter__(self) -> ReservedFigure[_T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._future.done():
+            self._pool.drop(self._key, self._future, NotFound("The value was not computed."))
 
 
 class ArchivePool:
@@ -77,7 +111,8 @@ class ArchivePool:
         self._without_keep = without_keep
         self._presence = HomePresence(homes)
         self._idle: list[_PooledArchive] = []
-        self._figures: OrderedDict[tuple[Hashable, str, tuple[Hashable, ...]], Future[Any]] = OrderedDict()
+        self._figures: OrderedDict[_FigureKey, Future[Any]] = OrderedDict()
+        self._awaited = Counter[_FigureKey]()
         self._ahead = threading.Semaphore()
         self._is_closed = False
         self._changed_at = 0.0
@@ -134,29 +169,62 @@ class ArchivePool:
         """
         valid_for = (str(archive.index), archive.open_index().generation) if state is None else state
         full_key = (valid_for, name, key)
+        future, is_known = self._claim(full_key, most)
+        if is_known:
+            with self._awaiting(full_key):
+                error = future.exception()
+            value: _T = future.result() if error is None else compute()
+            return value
+        try:
+            value = compute()
+        except BaseException as error:
+            self.drop(full_key, future, error)
+            raise
+        future.set_result(value)
+        return value
+
+    def reserve(
+        self, name: str, *key: Hashable, state: Hashable, most: int = _MAX_FIGURES
+    ) -> ReservedFigure[Any] | None:
+        """Reserve a figure for a value that is computed elsewhere; None if it is cached, or is being computed."""
+        full_key = (state, name, key)
+        future, is_known = self._claim(full_key, most)
+        return None if is_known else ReservedFigure(self, full_key, future)
+
+    def is_awaited(self, key: _FigureKey) -> bool:
+        """Whether a request waits for a figure that is being computed."""
         with self._lock:
-            known: Future[_T] | None = self._figures.get(full_key)
-            future = Future[_T]() if known is None else known
-            self._figures[full_key] = future
-            self._figures.move_to_end(full_key)
-            same_name = [each for each in self._figures if each[1] == name]
+            return self._awaited[key] > 0
+
+    def drop(self, key: _FigureKey, future: Future[Any], error: BaseException) -> None:
+        """Remove a figure that could not be computed, unless it has been replaced meanwhile."""
+        with self._lock:
+            if self._figures.get(key) is future:
+                del self._figures[key]
+        future.set_exception(error)
+
+    def _claim(self, key: _FigureKey, most: int) -> tuple[Future[Any], bool]:
+        """The future of a figure, and whether somebody computes it already. If nobody does, the caller must."""
+        with self._lock:
+            known = self._figures.get(key)
+            future = self._figures.setdefault(key, Future())
+            self._figures.move_to_end(key)
+            same_name = [each for each in self._figures if each[1] == key[1]]
             for oldest in same_name[:-most] or list(self._figures)[:-_MAX_FIGURES]:
                 del self._figures[oldest]
-        if known is not None:
-            return known.result() if known.exception() is None else compute()
-        try:
-            future.set_result(compute())
-        except BaseException as error:
-            with self._lock:
-                self._figures.pop(full_key, None)
-            future.set_exception(error)
-            raise
-        return future.result()
+            return future, known is not None
 
-    def is_cached(self, name: str, *key: Hashable, state: Hashable) -> bool:
-        """Whether a figure that was stored under a state is cached, or is being computed."""
+    @contextmanager
+    def _awaiting(self, key: _FigureKey) -> Iterator[None]:
         with self._lock:
-            return (state, name, key) in self._figures
+            self._awaited[key] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._awaited[key] -= 1
+                if not self._awaited[key]:
+                    del self._awaited[key]
 
     def compute_ahead(self, compute: Callable[[Archive], object]) -> None:
         """Compute a figure in the background because it will probably be requested next; only one at a time."""

@@ -1,4 +1,4 @@
-"""Computes something in another process, at low priority, as long as the browser that asked for it waits.
+"""Computes something in another process, at low priority, as long as somebody waits for it.
 
 What takes seconds would slow down all pages in a thread of the server. A process does not, and its memory is free again
 when it ends.
@@ -25,8 +25,10 @@ _COMMAND = (
     "from threadline.web.background_process import answer_parent; answer_parent()",
 )
 
-_NICENESS = 10
-"""With 19, it would never end on a machine that is busy."""
+_NICENESS = 5
+"""With 10 or more, it would hardly end on a machine that is busy."""
+_GRACE_SECONDS = 1.0
+"""A browser that leaves a page for another one closes the connection before the other page has asked for the value."""
 
 
 class BackgroundProcess:
@@ -35,16 +37,19 @@ class BackgroundProcess:
     def __init__(self) -> None:
         self._scope: anyio.CancelScope | None = None
 
-    async def call(self, function: Callable[[], _T], request: Request) -> _T | None:
+    async def call(
+        self, function: Callable[[], _T], request: Request, is_awaited: Callable[[], bool] = lambda: False
+    ) -> _T | None:
         """Return what a picklable function returns; None if it failed, was replaced, or the browser has left.
 
-        A browser that leaves a page, or aborts the request, closes the connection.
+        A browser that leaves a page, or aborts the request, closes the connection. If another request waits for the
+        value by then, the process goes on.
         """
         if self._scope is not None:
             self._scope.cancel()
         async with anyio.create_task_group() as tasks:
             self._scope = tasks.cancel_scope
-            tasks.start_soon(_cancel_when_closed, request, tasks.cancel_scope)
+            tasks.start_soon(_cancel_when_closed, request, is_awaited, tasks.cancel_scope)
             process = await anyio.run_process(
                 _COMMAND, input=pickle.dumps(function), stderr=subprocess.DEVNULL, check=False
             )
@@ -55,10 +60,12 @@ class BackgroundProcess:
         return None
 
 
-async def _cancel_when_closed(request: Request, scope: anyio.CancelScope) -> None:
+async def _cancel_when_closed(request: Request, is_awaited: Callable[[], bool], scope: anyio.CancelScope) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    scope.cancel()
+    await anyio.sleep(_GRACE_SECONDS)
+    if not is_awaited():
+        scope.cancel()
 
 
 def answer_parent() -> None:

@@ -8,7 +8,7 @@ add it to the table of routes in `web/app.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from enum import StrEnum
 from http import HTTPStatus
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.model.times import parse_moment, parse_zone
+from threadline.model.times import FIRST_MOMENT, parse_moment, parse_zone
 from threadline.render.html import EMPTY, Child, Value
 from threadline.web.archive_pool import MAX_AGE_SECONDS
 from threadline.web.urls import QueryValue, build_url
@@ -52,7 +52,7 @@ class PageRequest(Struct, frozen=True):
     pool: ArchivePool
     session_cache: SessionCache
     path_values: Mapping[str, str] = {}
-    now: datetime = datetime.min.replace(tzinfo=UTC)
+    now: datetime = FIRST_MOMENT
     wants_data: bool = False
     default_zone: str | None = None
 

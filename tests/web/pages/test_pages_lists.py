@@ -15,6 +15,7 @@ from tests.web.pages.requests import NOW, ask, data, parse_page
 
 import threadline
 from threadline.archive import Archive
+from threadline.insight import find_commits
 from threadline.render.html import DayActivity, activity_calendar, weekday_hour_map
 
 
@@ -201,13 +202,18 @@ def test_the_second_session_of_a_comparison_is_one_click_away(demo: Archive) -> 
 
 def test_two_sessions_can_be_compared(demo: Archive) -> None:
     """Both have their figures, tools, files and prompts, which are those of the archive."""
-    first, second = (str(session.id) for session in list(demo.sessions().sessions)[:2])
+    sessions = [str(session.id) for session in demo.sessions().sessions]
+    first = next(name for name in sessions if find_commits(demo.session(name)))
+    second = next(name for name in sessions if name != first)
     page = data(ask(demo, f"/compare?a={first}&b={second}"))
     assert [session["row"]["session"] for session in page] == [first, second]
     for session in page:
         name = session["row"]["session"]
         assert sum(session["tools"].values()) == len(list(demo.calls(session=name, limit=None)))
         assert len(session["prompts"]) == sum(turn.act is not None for turn in demo.session(name).turns)
+        commits = [commit for _call, commit in find_commits(demo.session(name)) if not commit.is_replaced]
+        assert session["row"]["commits"] == len(commits)
+    assert any(session["row"]["commits"] for session in page)
     words = parse_page(demo, f"/compare?a={first}&b={second}").words
     assert "Context window" in words
     # Two sessions may have the same title.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -120,7 +119,7 @@ def list_action(*, zone: tzinfo, price_files: tuple[str, ...], homes: tuple[str,
 
 def _list_budgets(zone: tzinfo, price_files: tuple[str, ...], homes: tuple[str, ...], output: str) -> int:
     now = _now()
-    uses = _measure(read_budgets(), zone, price_files, homes, now) if _has_budgets() else []
+    uses = _measure(read_budgets(), zone, price_files, homes, now)
     return out.print_listing(
         uses,
         output,
@@ -265,8 +264,8 @@ def check_action(
     now = _now()
     if hook:
         return _answer_hook(share, milliseconds, zone, price_files, homes, now)
-    budgets = [budget for budget in read_budgets() if budget.applies_to(project)] if _has_budgets() else []
-    uses = _measure(budgets, zone, price_files, homes, now, milliseconds) if budgets else []
+    budgets = [budget for budget in read_budgets() if budget.applies_to(project)]
+    uses = _measure(budgets, zone, price_files, homes, now, milliseconds)
     if output != "table":
         out.print_rows((out.json_record(use.record()) for use in uses), output)
     else:
@@ -295,8 +294,8 @@ def _answer_hook(  # noqa: PLR0917 - what a check depends on
     """Answer a hook. An error must not block the user's work, so its exit code is one that Claude Code ignores."""
     try:
         event, directory = _read_hook_input()
-        budgets = [budget for budget in read_budgets() if budget.applies_to(directory)] if _has_budgets() else []
-        uses = _measure(budgets, zone, price_files, homes, now, milliseconds) if budgets else []
+        budgets = [budget for budget in read_budgets() if budget.applies_to(directory)]
+        uses = _measure(budgets, zone, price_files, homes, now, milliseconds)
     except Exception as error:  # noqa: BLE001 - whatever fails here must not block the user's work
         out.print_message(str(error) if isinstance(error, Error) else f"Budgets could not be checked: {error!r}.")
         return EXIT_NOTHING
@@ -359,10 +358,6 @@ def _parse_share(text: str) -> Decimal:
     if match is None:
         raise BadQuery(f"{text!r} is not a percentage. Write it as 80%.")
     return Decimal(match[1]) / 100
-
-
-def _has_budgets() -> bool:
-    return os.path.lexists(files.settings_file(files.BUDGETS))
 
 
 def _now() -> datetime:

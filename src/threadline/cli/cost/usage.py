@@ -41,9 +41,7 @@ from threadline.model.places import match_ids
 from threadline.model.reported_costs import ReportedDay
 from threadline.model.text import count, join_some, short_id
 from threadline.model.times import TimeRange, in_zone
-from threadline.render import (
-    can_show_blocks,
-)
+from threadline.render import can_show_blocks
 from threadline.reports import (
     UsageReport,
     add_session_key,
@@ -89,7 +87,6 @@ part, service-tier, turn, thread.
 @click.command(epilog=_EPILOG)
 @click.option(
     "--by",
-    "by",
     multiple=True,
     metavar="KEY[,KEY…]",
     shell_complete=complete_with("keys"),
@@ -213,7 +210,7 @@ def parse_keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = Fals
         BadQuery: a key is unknown; the message suggests one.
     """
     choices = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
-    keys = [word.strip().lower().replace("_", "-") for words in by for word in words.split(",") if word.strip()]
+    keys = split_keys(by)
     for key in keys:
         if key not in choices:
             raise BadQuery(f"Unknown key {key!r}. {_suggest_key(key, choices)}")
@@ -221,6 +218,16 @@ def parse_keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = Fals
     keys += ["thread"] if apart else []
     keys += ["model"] if breakdown else []
     return list(dict.fromkeys(keys))
+
+
+def split_keys(by: Sequence[str]) -> list[str]:
+    """The keys of `--by`, which may be repeated and may have several, each once.
+
+    >>> split_keys(["Project,model", "agent_type", "model"])
+    ['project', 'model', 'agent-type']
+    """
+    keys = (word.strip().lower().replace("_", "-") for words in by for word in words.split(","))
+    return list(dict.fromkeys(filter(None, keys)))
 
 
 def _suggest_key(word: str, choices: Sequence[str]) -> str:

@@ -344,7 +344,7 @@ def _format_of_suffix(out: str | None, *, has_several: bool) -> str:
     Raises:
         BadQuery: no format has this suffix, so the file would not contain what its name says.
     """
-    if out is None or has_several or is_folder(out):
+    if out is None or has_several or _names_folder(out):
         return "html"
     suffix = Path(out).suffix.lower().lstrip(".")
     form = _SUFFIX_ALIASES.get(suffix, suffix or "html")
@@ -354,7 +354,7 @@ def _format_of_suffix(out: str | None, *, has_several: bool) -> str:
     return form
 
 
-def is_folder(out: str) -> bool:
+def _names_folder(out: str) -> bool:
     """Whether a path means a folder: it is one, or ends with a slash."""
     return out.endswith(("/", os.sep)) or Path(out).is_dir()
 
@@ -380,7 +380,7 @@ def output_path(
     name = f"{safe_name(mains[0].stem) if len(mains) == 1 else _DEFAULT_FOLDER}.{form.suffix}"
     if out is None:
         return Path(name)
-    return Path(out) / name if is_folder(out) else Path(out)
+    return Path(out) / name if _names_folder(out) else Path(out)
 
 
 def _export_progress(

@@ -12,6 +12,7 @@ import click
 from threadline.account import last_day_with_usage
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
+from threadline.cli.filters import explain_project
 from threadline.cli.options import (
     colour_option,
     home_option,
@@ -209,8 +210,6 @@ def _choose_format(name: str | None, target: Path | None, output: str, *, is_red
 
 def _explain_nothing(archive: Archive, result: Digest, project: str | None, zone: tzinfo) -> str:
     """Why there is nothing, and when something was spent last."""
-    from threadline.cli.filters import explain_project  # noqa: PLC0415 - seldom needed
-
     reason = explain_project(archive, project)
     if reason is not None:
         return reason

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from threadline.cli import output as out
-from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.filters import CrossSessionFilter, explain_project
 from threadline.cli.insight.period import format_count, print_agents_only
 from threadline.cli.options import (
     complete_with,
@@ -162,7 +162,7 @@ def _print_groups(  # noqa: PLR0917 - what the command line has
 def _explain_nothing(
     archive: Archive, session: str | None, criteria: CrossSessionFilter, repo: str | None, kinds: Sequence[str] = ()
 ) -> str:
-    reason = criteria.explain_project(archive)
+    reason = explain_project(archive, criteria.project)
     if reason is not None:
         return reason
     if repo is not None and session is None and criteria.project is None:

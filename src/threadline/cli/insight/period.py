@@ -110,12 +110,6 @@ class Period(Struct, frozen=True):
                 {"since": self.time.since, "until": self.time.until, "project": self.project, "prices": self.rates},
             )
 
-    def explain_project(self, archive: Archive) -> str | None:
-        """A message with the projects that exist, if `--project` matches none of them."""
-        from threadline.cli.filters import explain_project  # noqa: PLC0415 - seldom needed
-
-        return explain_project(archive, self.project)
-
 
 def print_agents_only(archive: Archive, sessions: Iterable[str]) -> None:
     """Explain below a table why it has sessions that the list does not count, if it has any."""

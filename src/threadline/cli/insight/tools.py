@@ -8,7 +8,7 @@ from datetime import tzinfo
 import click
 
 from threadline.cli import output as out
-from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.filters import CrossSessionFilter, explain_project
 from threadline.cli.insight.period import format_count
 from threadline.cli.options import (
     complete_with,
@@ -101,7 +101,7 @@ def tools(
             output,
             row=lambda group: tool_group_record(group, by),
             table=lambda _rows: _table(groups, by),
-            nothing=lambda: criteria.explain_project(archive) or _explain_nothing(session, criteria, tools),
+            nothing=lambda: explain_project(archive, criteria.project) or _explain_nothing(session, criteria, tools),
         )
 
 

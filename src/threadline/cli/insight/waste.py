@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from threadline.cli import output as out
+from threadline.cli.filters import explain_project
 from threadline.cli.insight.period import (
     Period,
     default_limit,
@@ -117,7 +118,7 @@ def waste(
     if period.is_across_sessions:
         with period.open() as (archive, arguments):
             findings = archive.waste(detectors=detectors, limits=limits, **arguments)
-            reason = None if findings else period.explain_project(archive)
+            reason = None if findings else explain_project(archive, project)
     else:
         with open_session(session or "last", homes) as (loaded, archive):
             findings = archive.session_waste(loaded, detectors=detectors, limits=limits, prices=period.rates)

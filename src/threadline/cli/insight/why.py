@@ -10,6 +10,7 @@ import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
+from threadline.cli.filters import explain_project
 from threadline.cli.insight.period import (
     Period,
     default_limit,
@@ -92,7 +93,7 @@ def why(
                 return code
             where = f" by projects that match {project!r}" if project is not None else ""
             when = " in that period" if period.time else ""
-            return out.report_nothing(period.explain_project(archive) or f"Nothing was spent{where}{when}.")
+            return out.report_nothing(explain_project(archive, project) or f"Nothing was spent{where}{when}.")
     with open_session(session or "last", homes) as (loaded, archive):
         attribution = archive.attribution(loaded, prices=period.rates)
     causes = CauseList([AttributedSessions([attribution])])

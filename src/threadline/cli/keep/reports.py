@@ -23,7 +23,7 @@ from threadline.cli.keep.group import (
     pending_message,
     print_problems,
 )
-from threadline.cli.options import limit_option, live_home_option, output_options, timezone_option
+from threadline.cli.options import limit_option, live_home_option, output_options, project_option, timezone_option
 from threadline.cli.output import report_nothing
 from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
@@ -173,11 +173,10 @@ def _describe_period(period: RetentionPeriod) -> str:
     if period.invalid_setting is not None:
         return f"cleanupPeriodDays is not a number of days ({period.invalid_setting}), so 30 is assumed"
     if period.is_forever:
-        return f"Claude Code deletes after {period.days:,} days (cleanupPeriodDays)"
+        return f"Claude Code deletes after {count(period.days, 'day')} (cleanupPeriodDays)"
     if period.days == 0:
         return "cleanupPeriodDays is 0: everything is deleted at the next start, or not written at all"
-    days = f"{period.days:,} day{'s' if period.days != 1 else ''}"
-    return f"Claude Code deletes after {days}{' (cleanupPeriodDays)' if period.is_set else ''}"
+    return f"Claude Code deletes after {count(period.days, 'day')}{' (cleanupPeriodDays)' if period.is_set else ''}"
 
 
 def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[str]:
@@ -198,11 +197,10 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
     rows = [_risk_cells(risk, zone) for risk in shown]
     yield out.format_table(
-        ("session", "state", "size", f"last written ({zone_name(zone)})", "deleted", "path"),
+        ("session", "state", "size", f"last written ({zone_name(zone)})", "deleted", "on", "path"),
         rows,
         right=(2,),
-        shrink=(4,),
-        drop=("size", "state"),
+        drop=("on", "size", "state"),
         ends=True,
     )
     if len(shown) < len(current.at_risk):
@@ -227,28 +225,31 @@ def _left_out_lines(current: Status, *, everything: bool) -> Iterator[str]:
         yield f"\n{len(current.left_out) - len(shown):,} more: use --all.\n"
 
 
+def _shown_path(row: AtRisk | Difference) -> str:
+    """The path in a table. The name of a session's transcript is its id, so only its folder is shown."""
+    return row.path.rpartition("/")[0] if row.session is not None else row.path
+
+
 def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:
-    """The cells of a row. The name of a session's transcript is its id, so only the folder is shown."""
     states = {"new": "not stored", "grown": "has grown", "changed": "has changed"}
     return (
         short_id(risk.session),
         states[risk.state],
         format_size(risk.bytes),
         format_time(risk.modified, zone),
-        _deletion_date(risk.deleted, zone),
-        risk.path.rpartition("/")[0] if risk.session is not None else risk.path,
+        _time_until_deletion(risk.deleted),
+        format_time(risk.deleted, zone, "%Y-%m-%d") if risk.deleted is not None else "",
+        _shown_path(risk),
     )
 
 
-def _deletion_date(when: datetime | None, zone: tzinfo) -> str:
+def _time_until_deletion(when: datetime | None) -> str:
     if when is None:
         return "never"
     left = when - datetime.now(UTC)
     if left.total_seconds() <= 0:
         return "at the next start"
-    days = left.days
-    soon = f"in {count(days, 'day')}" if days else "today"
-    return f"{soon} ({format_time(when, zone, '%Y-%m-%d')})"
+    return f"in {count(left.days, 'day')}" if left.days else "today"
 
 
 _DEFAULT_LIMIT = 30
@@ -268,7 +269,7 @@ Exit codes: 0 found; 1 none; 2 an error.
 
 @click.command("list", epilog=_LIST_EPILOG)
 @click.option("--only", is_flag=True, help="Only sessions that Claude Code has deleted.")
-@click.option("--project", metavar="TEXT", help="Only projects whose path contains TEXT.")
+@project_option()
 @machine_option
 @limit_option(f"Show at most N sessions. Default: {_DEFAULT_LIMIT}, or all with --json, --jsonl and --csv.")
 @keep_options
@@ -354,12 +355,19 @@ def _session_rows(
 
 def _session_table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> str:
     several = len({row["machine"] for row in rows}) > 1
+    has_kept = any(row["kept"] for row in rows)
     time_heading = f"last written ({zone_name(zone)})"
-    headings = ["session", "", time_heading, "size", "files", "versions", *(["machine"] if several else [])]
+    headings = [
+        "session",
+        *([""] if has_kept else []),
+        time_heading,
+        *("size", "files", "versions"),
+        *(["machine"] if several else []),
+    ]
     cells = [
         (
             short_id(row["session"]),
-            "kept" if row["kept"] else "",
+            *(["kept" if row["kept"] else ""] if has_kept else []),
             _format_timestamp(row["modified"], zone),
             format_size(row["size"]),
             f"{row['files']:,}",
@@ -371,7 +379,11 @@ def _session_table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> str:
         for row in rows
     ]
     return out.format_table(
-        [*headings, "project", "title"], cells, right=(3, 4, 5), shrink=(len(headings),), drop=_DROPPED_FIRST
+        [*headings, "project", "title"],
+        cells,
+        right=[headings.index(name) for name in ("size", "files", "versions")],
+        shrink=(len(headings),),
+        drop=_DROPPED_FIRST,
     )
 
 
@@ -458,7 +470,7 @@ def _difference_lines(differences: Sequence[Difference], after: int, until: int)
                 short_id(difference.session),
                 f"{difference.files:,}",
                 _added_bytes(difference),
-                difference.path,
+                _shown_path(difference),
             )
             for difference in differences
         ]

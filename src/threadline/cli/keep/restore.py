@@ -338,9 +338,11 @@ def _warn_of_deletion(home: str, sessions: Sequence[KeptSession]) -> None:
     old = [main for main in mains if (end := period.ends(main.mtime_ns)) is not None and end <= now]
     if old:
         which = "It is" if len(sessions) == 1 else "1 of them is" if len(old) == 1 else f"{len(old):,} of them are"
+        it = "it" if len(old) == 1 else "them"
         click.echo(
             out.wrap_text(
-                f"{which} older than {period.days} days, so Claude Code deletes it again soon after it starts. Resume"
-                f" it now, raise cleanupPeriodDays in {home}/settings.json first, or restore with --touch."
+                f"{which} older than {count(period.days, 'day')}, so Claude Code deletes {it} again soon after it"
+                f" starts. Resume {it} now, raise cleanupPeriodDays in {home}/settings.json first, or restore with"
+                " --touch."
             )
         )

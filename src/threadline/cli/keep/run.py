@@ -38,6 +38,7 @@ from threadline.keep import (
 from threadline.model.homes import Home
 from threadline.model.places import ProblemKind
 from threadline.model.text import count, format_duration, format_percent, format_size
+from threadline.parallel import cpu_count
 from threadline.render import plain
 
 _MAX_PROBLEMS = 10
@@ -65,7 +66,9 @@ def run(
     machine = _recognise_machine(catalogue, machine, homes)
     began = monotonic()
     with deferred_progress_bar("Keeping") as (planned, advance):
-        result = run_keep(catalogue, homes, machine, jobs=jobs or _worker_count(), planned=planned, progress=advance)
+        result = run_keep(
+            catalogue, homes, machine, jobs=jobs or max(2, cpu_count()), planned=planned, progress=advance
+        )
     return _print_result(catalogue, result, machine, output, monotonic() - began, quiet=quiet)
 
 
@@ -84,10 +87,6 @@ def _recognise_machine(catalogue: Catalogue, machine: Machine, homes: Sequence[H
     if message is not None:
         print_message(message)
     return machine
-
-
-def _worker_count() -> int:
-    return max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2)
 
 
 def _open_or_create(
@@ -137,7 +136,7 @@ def _print_result(
     row = _result_row(catalogue, result, machine, seconds)
     if output == "table":
         for line in _result_lines(row):
-            click.echo(line)
+            click.echo(out.wrap_text(line))
     else:
         out.print_record(row, output)
     return code

@@ -38,6 +38,6 @@ def lake() -> None:
     """Share sessions of many machines in a lake, and query them.
 
     A lake is a folder or a bucket (`s3://bucket/prefix`). Every machine pushes its sessions to it; `build` turns them
-    into tables that DuckDB, Spark, Trino and others read. Needs the extra `lake`, which `all` does not
-    include. In a clone, run: pip install '.[lake]'
+    into tables that DuckDB, Spark, Trino and others read. Needs the extra `lake`, which `all` does not include.
+    In a clone, run: pip install '.[lake]'
     """

@@ -18,7 +18,7 @@ from threadline import lake as lakes
 from threadline.account import load_rates
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.cost.usage import ChargeFilter
+from threadline.cli.cost.usage import ChargeFilter, split_keys
 from threadline.cli.cost.usage_table import usage_page
 from threadline.cli.options import (
     Number,
@@ -77,7 +77,6 @@ Examples:
 @click.argument("uri")
 @click.option(
     "--by",
-    "by",
     multiple=True,
     metavar="KEY[,KEY…]",
     help="Group by these keys, nested: person, team, or a key of `threadline usage`. Default: person.",
@@ -108,8 +107,7 @@ def usage(
     Every message is counted once, however many machines have it. The figures equal those of `threadline usage` on one
     machine with all homes. --json has the same format.
     """
-    keys = [key.strip().lower().replace("_", "-") for keys in by for key in keys.split(",") if key.strip()]
-    keys = list(dict.fromkeys(keys)) or ["person"]
+    keys = split_keys(by) or ["person"]
     lakes.check_keys(keys)
     time = TimeRange.parse(since, until, tz=zone)
     answer = lakes.read_usage(Bucket(uri), load_rates(*price_files) if price_files else None)
@@ -243,7 +241,7 @@ def search(
     hits = lakes.search_lake(bucket, search, engine)
     rows = [{**asdict(hit), "text": search.snippet(hit.text, _SNIPPET)[0]} for hit in hits]
     for row in rows:
-        del row["title"]  # of the page
+        del row["title"]  # only the page needs it
     return out.print_listing(
         rows,
         output,

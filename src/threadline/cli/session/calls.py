@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from typing import NamedTuple
 
 import click
 
 from threadline.archive import Archive
 from threadline.cli import output as out
-from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.filters import CrossSessionFilter, explain_project
 from threadline.cli.options import (
     complete_with,
     cross_session_options,
@@ -26,7 +26,7 @@ from threadline.model.calls import Call, ListedCall, Outcome
 from threadline.model.entry_filter import names_agent
 from threadline.model.names import names_tool
 from threadline.model.text import format_duration, format_time, join_some, short_id
-from threadline.model.times import in_zone, zone_name
+from threadline.model.times import FIRST_MOMENT, in_zone, zone_name
 from threadline.render import OUTCOME_MARKS, clip, one_line, plain
 
 _OUTCOMES = tuple(map(str, Outcome))
@@ -141,8 +141,7 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
 
 def _newest(calls: Sequence[Call], limit: int) -> list[Call]:
     """The last calls by time, in the session's order, which has each agent's calls together."""
-    long_ago = datetime.min.replace(tzinfo=UTC)
-    by_time = sorted(range(len(calls)), key=lambda at: calls[at].timestamp or long_ago)
+    by_time = sorted(range(len(calls)), key=lambda at: calls[at].timestamp or FIRST_MOMENT)
     return [calls[at] for at in sorted(by_time[-limit:])]
 
 
@@ -173,7 +172,7 @@ def _session_call_table(calls: Sequence[Call], zone: tzinfo) -> str:
     rows = [
         (
             format_time(call.timestamp, zone, clock),
-            f"{call.turn}" if call.turn is not None else "",
+            str(call.turn) if call.turn is not None else "",
             clip(plain(call.agent or "main"), 8),
             f"{call.place.line}",
             f"{OUTCOME_MARKS[call.outcome].sign} {call.outcome}",
@@ -210,7 +209,7 @@ def _list_all_calls(
 
 def _explain_no_calls(archive: Archive, criteria: CrossSessionFilter, tools: ToolFilter) -> str:
     """Why no call is listed, and which filters would match."""
-    unknown_project = criteria.explain_project(archive)
+    unknown_project = explain_project(archive, criteria.project)
     if unknown_project is not None:
         return unknown_project
     unused = archive.explain_unused_tools(tools.names, exact_tools=tools.is_exact)

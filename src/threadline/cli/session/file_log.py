@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.filters import CrossSessionFilter, explain_project
 from threadline.cli.resolve import open_archive, transcript_path
 from threadline.errors import NotFound
 from threadline.model.state import edit_row
@@ -98,7 +98,7 @@ def _explain_nothing(archive: Archive, path: str, session: str | None, criteria:
     if session is not None:
         when = " in that time" if criteria.time else ""
         return f"This session did not edit a file {path!r}{when}. `threadline files {session}` lists its files."
-    unknown_project = criteria.explain_project(archive)
+    unknown_project = explain_project(archive, criteria.project)
     if unknown_project is not None:
         return unknown_project
     touching = archive.files(path, limit=1)

@@ -6,20 +6,20 @@ Without a session, the files that any session touched, from the index. `cli/sess
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.filters import CrossSessionFilter, explain_project
 from threadline.cli.options import complete_with, cross_session_options, home_option, output_options
 from threadline.cli.resolve import open_archive, parse_place, read_session
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.calls import ListedFile
 from threadline.model.text import format_size, format_time, is_path_or_end, join_some, short_id
-from threadline.model.times import zone_name
+from threadline.model.times import FIRST_MOMENT, zone_name
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
@@ -130,11 +130,10 @@ def _filter_touched(session: Session, files: list[FileState], criteria: CrossSes
     if not (criteria.time or criteria.limit):
         return files
     times = {(entry.line.transcript, entry.line.number): getattr(entry, "timestamp", None) for entry in session}
-    long_ago = datetime.min.replace(tzinfo=UTC)
     last_touched: dict[str, datetime] = {}
     for file in files:
         moments = [times.get((evidence.place.transcript, evidence.place.line)) for evidence in file.evidence]
-        matches = [when or long_ago for when in moments if when in criteria.time]
+        matches = [when or FIRST_MOMENT for when in moments if when in criteria.time]
         if matches:
             last_touched[file.path] = max(matches)
     newest = set(sorted(last_touched, key=lambda path: last_touched[path])[-(criteria.limit or 0) :])
@@ -291,7 +290,7 @@ def _list_all_files(criteria: CrossSessionFilter, path: str | None, homes: Seque
 
 def _explain_no_files(archive: Archive, criteria: CrossSessionFilter, path: str | None) -> str:
     """Why no file is listed, and which filters would match."""
-    unknown_project = criteria.explain_project(archive)
+    unknown_project = explain_project(archive, criteria.project)
     if unknown_project is not None:
         return unknown_project
     if path is None:

@@ -45,8 +45,7 @@ def request(
     """Show what the model was sent.
 
     Lists the requests of a session, or shows request NUMBER. Only newer versions of Claude Code (2.1.325 and later)
-    write requests to the transcript. SESSION is the start of a session id, a transcript, or `last`, the
-    default.
+    write requests to the transcript. SESSION is the start of a session id, a transcript, or `last`, the default.
     """
     loaded = read_session(session, homes)
     agents = [loaded.main, *loaded.agents] if agent is None else [find_agent(loaded, agent)]

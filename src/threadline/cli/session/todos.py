@@ -35,8 +35,7 @@ Examples:
 def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) -> int:
     """Show todo and task lists, at any point in time.
 
-    Includes the lists of agents. SESSION is the start of a session id, a transcript, or `last`, the
-    default.
+    Includes the lists of agents. SESSION is the start of a session id, a transcript, or `last`, the default.
 
     At the end of the session, the lists are also read from the files under `todos/` and `tasks/` of its home. The
     newest state of each list wins. These files have only the last state, so --at reads transcripts only.

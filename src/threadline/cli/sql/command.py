@@ -28,7 +28,7 @@ from threadline.cli.sql.answers import (
 )
 from threadline.errors import BadQuery
 from threadline.index import schema_columns, table_descriptions, timeout_message
-from threadline.model.text import count, format_size
+from threadline.model.text import count, format_size, is_utf8
 from threadline.render import plain
 
 if TYPE_CHECKING:
@@ -205,10 +205,8 @@ def _export_index(archive: Archive, folder: Path, timeout: float, output: str, *
 
 
 def _check_encoding(query: str) -> None:
-    try:
-        query.encode()
-    except UnicodeEncodeError:
-        raise BadQuery("The query is not valid UTF-8.") from None
+    if not is_utf8(query):
+        raise BadQuery("The query is not valid UTF-8.")
     if "\0" in query:
         raise BadQuery("The query contains a null byte.")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from decimal import Decimal
+from functools import cached_property
 
 from threadline.insight.outcomes.changed_lines import LineOwners
 from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
@@ -41,16 +42,26 @@ class OutcomeReport:
         def is_in_period(timestamp: datetime | None) -> bool:
             return (since is None and until is None) or is_within(timestamp, since, until)
 
-        changes = sorted(_once(facts.changes), key=lambda change: outcome_sort_key(change.timestamp, change.place))
-        surviving = _count_surviving(changes, count_lines)
+        self._facts = facts
+        self._is_in_period = is_in_period
+        self._count_lines = count_lines
         self.is_charged = is_charged
-        self.changes = [(change, surviving[at]) for at, change in enumerate(changes) if is_in_period(change.timestamp)]
         outcomes = [outcome for outcome in resolve_outcomes(facts.outcomes) if is_in_period(outcome.timestamp)]
         self.outcomes = check_commits(outcomes)
 
-    def rows(self) -> list[SessionOutcome]:
-        """Every outcome, and each file that a session changed, oldest first."""
-        rows = [*self.outcomes, *self._files()]
+    @cached_property
+    def changes(self) -> list[tuple[LineChange, int]]:
+        """The edits of the period, oldest first, and how many lines of each survive."""
+        changes = sorted(
+            _once(self._facts.changes), key=lambda change: outcome_sort_key(change.timestamp, change.place)
+        )
+        surviving = _count_surviving(changes, self._count_lines)
+        return [(change, surviving[at]) for at, change in enumerate(changes) if self._is_in_period(change.timestamp)]
+
+    def rows(self, kinds: Collection[str] = tuple(OutcomeKind)) -> list[SessionOutcome]:
+        """The outcomes of these kinds, oldest first. One of kind `file` is a file that a session changed."""
+        files = self._files() if OutcomeKind.FILE in kinds else ()
+        rows = [*(outcome for outcome in self.outcomes if outcome.kind in kinds), *files]
         return sorted(rows, key=lambda outcome: outcome_sort_key(outcome.timestamp, outcome.place))
 
     def _files(self) -> Iterable[SessionOutcome]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -14,11 +14,10 @@ from threadline.errors import BadQuery
 from threadline.model.ledger import EXACT, Sum, share_of, sum_fields
 from threadline.model.places import SessionId
 from threadline.model.text import count, format_time, plain_decimal
-from threadline.model.times import Moment, TimeRange, in_zone, parse_moment
+from threadline.model.times import FIRST_MOMENT, Moment, TimeRange, in_zone, parse_moment
 
 _RESOLUTION = timedelta(microseconds=1)
 _ONE_DAY = timedelta(days=1)
-_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _LAST_MONTH = date.max.replace(day=1)
 _LAST_WORDS = frozenset({"last", "previous", "prev", "-1"})
 _THIS_WORDS = frozenset({"", "this", "current", "now", "0"})
@@ -169,7 +168,7 @@ def _subtract(moment: datetime, length: timedelta) -> datetime:
     try:
         return moment - length
     except OverflowError:
-        return _FIRST_MOMENT
+        return FIRST_MOMENT
 
 
 def _is_midnight(moment: datetime, zone: tzinfo) -> bool:

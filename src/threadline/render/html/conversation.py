@@ -154,7 +154,8 @@ class ConversationRenderer:
     @property
     def unlinked(self) -> list[Agent]:
         """The agents that are not linked to a call. They are shown at the end of the main agent's page."""
-        if self.agent.id is not None or self.scene.view.agents is Detail.NONE:
+        view = self.scene.view
+        if self.agent.id is not None or view.agents is Detail.NONE or view.has_turn_range:
             return []
         return [agent for agent in self._placement.unlinked if self._is_shown(agent)]
 

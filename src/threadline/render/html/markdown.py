@@ -82,7 +82,7 @@ def _image(tokens: Sequence[Token], at: int) -> str:
     label = f"[{''.join(child.content for child in token.children or ()) or 'picture'}]"
     address = _token_attribute(token, "src")
     return (
-        el("a", label, **_external_link(address)) if _is_safe_scheme(address) else el("span", label, class_="picture")
+        el("a", label, **_link_attributes(address)) if _is_safe_scheme(address) else el("span", label, class_="picture")
     )
 
 
@@ -90,7 +90,7 @@ def _link_open(tokens: Sequence[Token], at: int) -> str:
     """An external link, or plain text if the URL is not safe."""
     address = _token_attribute(tokens[at], "href")
     if _is_safe_scheme(address):
-        return open_tag("a", **_external_link(address))
+        return open_tag("a", **_link_attributes(address))
     return open_tag("span", class_="link", title=shorten(address, 300))
 
 
@@ -126,7 +126,7 @@ _RULES: dict[str, _Rule] = {
 }
 
 
-def _external_link(address: str) -> dict[str, Any]:
+def _link_attributes(address: str) -> dict[str, Any]:
     return {"href": address, "target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 
@@ -162,4 +162,4 @@ def external_link(address: str, label: str = "") -> Markup:
     text = shorten(label or bare, 300)
     if not is_safe_url(bare):
         return el("span", text, class_="link", title=shorten(bare, 300) if label else None)
-    return el("a", text, href=bare, target="_blank", rel="noopener noreferrer nofollow")
+    return el("a", text, **_link_attributes(bare))

@@ -358,7 +358,7 @@ def full_path(path: str, cwd: str | None) -> str:
 
 def base_name(path: str) -> str:
     """Return the last part of a path."""
-    return re.split(r"[\\/]", path)[-1]
+    return path[max(path.rfind("/"), path.rfind("\\")) + 1 :]
 
 
 def file_names_in(command: str) -> set[str]:

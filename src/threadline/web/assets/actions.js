@@ -258,7 +258,7 @@ function loadView(url, anchor) {
 }
 
 /**
- * Show one bar of buttons, which moves to the item under the pointer, touched, or navigated to.
+ * Show one bar of buttons, which moves to the item that is under the pointer, tapped, or navigated to.
  *
  * A bar in each item would be thousands of elements. `data-action` names what a button does; it applies to the item
  * that contains the bar.
@@ -267,13 +267,25 @@ function loadView(url, anchor) {
 export function startItemButtons(feed) {
   const bar = document.getElementById("tools")?.content.firstElementChild?.cloneNode(true);
   if (!(bar instanceof HTMLElement)) return;
-  const moveBar = (event) => {
-    const item = event.target instanceof Element ? event.target.closest("article") : null;
+  const canHover = matchMedia("(hover: hover)");
+  const show = (item) => {
     // A button that has the keyboard focus stays.
     if (item === null || bar.parentElement === item || bar.querySelector(":focus-visible") !== null) return;
     bar.querySelector("[data-action=copy-block]").hidden = item.querySelector(BLOCK) === null;
     item.append(bar);
   };
+  const itemOf = (event) => (event.target instanceof Element ? event.target.closest("article") : null);
+  const moveBar = (event) => {
+    if (canHover.matches) show(itemOf(event));
+  };
+  // On a phone, the bar would cover the text that a link leads to. It appears with a tap, and disappears with the next.
+  const toggleBar = (event) => {
+    if (canHover.matches || event.target.closest("a, button, summary, input, label") !== null) return;
+    const item = itemOf(event);
+    if (item !== null && bar.parentElement === item) bar.remove();
+    else show(item);
+  };
   feed.addEventListener("pointerover", moveBar, { passive: true });
   feed.addEventListener("current", moveBar);
+  feed.addEventListener("click", toggleBar);
 }

@@ -2,8 +2,8 @@
 
 import { fetchText } from "./fetch.js";
 
-/** How long a session must be open before its file to share is prepared. Brief visits do not need it. */
-const STAY_MS = 3000;
+/** How long a session must be open before its file to share is prepared. Those that are only passed do not need it. */
+const STAY_MS = 250;
 
 /** Prepare a page when the pointer or the focus comes near the link to it. */
 export function prepareLinks() {
@@ -19,7 +19,7 @@ export function prepareLinks() {
 
 /**
  * Prepare the file of a session once the reader has stayed for a moment, but not on battery, if the browser reports that.
- * When the request is aborted, the server stops.
+ * When the request is aborted, the server stops, unless the reader went to the page of the file.
  * @param {import("./session.js").Session} session
  */
 export function prepareShare(session) {

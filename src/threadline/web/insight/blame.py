@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from threadline import insight
+from threadline.errors import NotFound
 from threadline.model.text import count, format_percent, format_time, short_model_name
 from threadline.model.times import zone_name
 from threadline.render import shorten, visible
@@ -42,7 +43,10 @@ def blame_page(request: PageRequest) -> Page:
     if len(paths) != 1:
         return _choose_page(request, path, paths)
     zone = request.zone()
-    result = request.archive.blame(paths[0])
+    try:
+        result = request.archive.blame(paths[0])
+    except NotFound:
+        return _edits_only_page(request, paths[0])
     shown = parse_range(request, _LINES_PER_PAGE)
     lines = shown.select(result.lines)
     sessions = {str(line.session) for line in result.lines if line.session is not None}
@@ -96,6 +100,20 @@ def _choose_page(request: PageRequest, path: str | None, paths: Sequence[str]) -
         )
     )
     return Page("Who wrote it", "blame", main, {"file": None, "lines": [], "files": list(paths[:_MAX_CHOICES])})
+
+
+def _edits_only_page(request: PageRequest, path: str) -> Page:
+    """A file that does not exist, and that sessions edited, but neither read nor wrote completely."""
+    name, log = shorten(path, 300), el("a", "Edits as diffs", href=urls.build_url(urls.FILE_LOG, path=path))
+    text = "The file does not exist here, and no transcript has its complete text, so its lines are not known. "
+    main = join(
+        (
+            el("div", el("h1", f"Who wrote {name}"), class_="head"),
+            filter_form(request, list(_fields(request)), preserve=("limit",)),
+            el("p", text, log, class_="nothing"),
+        )
+    )
+    return Page(shorten(f"Who wrote {path}", 80), "blame", main, {"file": path, "lines": []})
 
 
 def _links(result: Blame) -> Iterator[Child]:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
+from threadline.insight import find_commits
 from threadline.model.text import format_duration, format_tokens, short_model_name
 from threadline.render import shorten
 from threadline.render.html import (
@@ -142,6 +144,9 @@ def _read_session(request: PageRequest, name: str) -> ComparedSession:
         if turn.act is not None
     )
     windows = tuple(window.prompt for window in cached.windows(None) if window.has_usage)
+    # Counted here, because lists only know them once all sessions have been examined.
+    commits = sum(not commit.is_replaced for _call, commit in find_commits(cached.session))
+    row = replace(row, commits=commits)
     return ComparedSession(row, dict(tools.most_common()), tuple(sorted(files)), prompts, windows)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from threadline.model.call_summary import LAUNCH_STATUSES
 from threadline.model.ledger import sum_amounts
 from threadline.model.results import AgentResult
 from threadline.model.text import count, count_agents, format_amount, format_duration, short_model_name
@@ -52,13 +53,13 @@ _COLUMNS = (
     Column("Agent and result", "title"),
     Column("Type", "minor"),
     Column("Model", "model minor"),
+    Column("Status", "minor"),
     Column("Started", "when minor"),
     Column("Turn", "number minor"),
     Column("Took", "number"),
     Column("Calls", "number minor"),
     Column("Tokens", "number minor", title="Tokens of its requests, or those that its result reports"),
     Column("Amount", "number"),
-    Column("Status", "minor"),
 )
 
 
@@ -204,10 +205,11 @@ def _cells(row: AgentRow, session: CachedSession, request: PageRequest) -> Itera
     yield [el("a", title, href=url) if url is not None else title, facts_row([result]) if result else None]
     yield shorten(row.type or "agent", 40)
     yield shorten(short_model_name(row.model), 40) if row.model else ""
+    status = LAUNCH_STATUSES.get(row.status, row.status)
+    yield [shorten(status, 40), el("p", "transcript missing", class_="lacks") if row.missing else None]
     yield time_element(row.started, request.zone())
     yield el("a", f"{row.turn:,}", href=links.entry(row.anchor)) if row.turn is not None and row.anchor else ""
     yield format_duration(row.duration)
     yield f"{row.calls:,}" if row.calls is not None else ""
     yield number_element(row.tokens) if row.tokens is not None else ""
     yield format_amount(row.amount) if row.amount is not None else el("span", "unknown", class_="faint")
-    yield [shorten(row.status, 40), el("p", "transcript missing", class_="lacks") if row.missing else None]

@@ -1,4 +1,4 @@
-"""The head of a session's page: title, facts, figures, actions, and folds."""
+"""The head of a session's page: title, facts, figures, actions, and folds; and the bar that stays while you scroll."""
 
 from __future__ import annotations
 
@@ -400,3 +400,34 @@ def head_record(head: SessionHead) -> dict[str, Any]:
             for problem in session.file_problems
         ],
     }
+
+
+def render_mini_head(
+    session: CachedSession, agent: Agent, title: str, *, turn: int, is_timeline_open: bool = False
+) -> Markup:
+    """A bar with the title, the current turn, time and cost, which stays visible; scripts keep it current."""
+    turns = sum(turn.act is not None for turn in agent.turns)
+    url = session.links.below("timeline")
+    timeline = el(
+        "details",
+        el("summary", "Timeline"),
+        el("p", el("a", "Open as page", href=url)),
+        data_src=url,
+        data_open="timeline",
+        open=is_timeline_open,
+    )
+    find = el("button", icon("search"), type="button", data_action="find", aria_label="Find in this session")
+    facts: dict[str, Any] = {
+        "mini-turn": f"turn {turn:,} of {turns:,}" if turn else count(turns, "turn"),
+        "mini-time": "",
+        "mini-cost": "",
+    }
+    return el(
+        "div",
+        el("a", title, href="#main", class_="mini-title"),
+        *(el("span", text, class_=name) for name, text in facts.items()),
+        timeline if agent.id is None and turns else "",
+        find,
+        class_="mini-head",
+        data_turns=turns,
+    )

@@ -21,9 +21,8 @@ from threadline.render import Detail, View, agent_slug, shorten
 from threadline.render.html import EMPTY, ConversationRenderer, Scene, Section, Value, el, facts_row, icon, join
 from threadline.web import urls
 from threadline.web.request import Fragment, Page, PageRequest, PageResult, Redirect
-from threadline.web.session.head import SessionHead, build_head, head_record, render_head
+from threadline.web.session.head import SessionHead, build_head, head_record, render_head, render_mini_head
 from threadline.web.session.side import recent_sessions, render_filters, render_side, turn_rows
-from threadline.web.session.timeline import render_mini_head
 from threadline.web.session.usage import render_usage_strip
 from threadline.web.session.view import (
     Position,

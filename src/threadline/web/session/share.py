@@ -26,6 +26,7 @@ from threadline.web.session.view import parse_view
 from threadline.web.urls import carried_inputs, entry_anchor
 
 if TYPE_CHECKING:
+    from threadline.web.archive_pool import ReservedFigure
     from threadline.web.request import PageRequest
 
 _FORMATS = {
@@ -106,8 +107,8 @@ def share_file_page(request: PageRequest) -> PageResult:
     return Download(file.name, file.content, media_type, _file_data(file))
 
 
-def plan_preparation(request: PageRequest) -> SharePlan | None:
-    """The file to export before the reader opens the page; None if that should wait, or if the file is cached.
+def plan_preparation(request: PageRequest) -> tuple[SharePlan, ReservedFigure[SharedFile]] | None:
+    """The file to export before the reader opens the page, reserved; None if that should wait, or if it is cached.
 
     Redacting and checking takes half a second per megabyte. A session that is still being written would probably change
     before it is shared.
@@ -120,7 +121,8 @@ def plan_preparation(request: PageRequest) -> SharePlan | None:
     if session.size > _MAX_PREPARED_BYTES or (ended is not None and request.now - ended < _QUIET_TIME):
         return None
     plan = SharePlan.of(request, parse_choice(request))
-    return None if plan.is_cached(request.pool) else plan
+    reserved = plan.reserve(request.pool)
+    return None if reserved is None else (plan, reserved)
 
 
 def _preview_file(request: PageRequest, choice: ShareChoice) -> tuple[Markup, dict[str, Any]]:

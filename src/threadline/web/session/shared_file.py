@@ -35,7 +35,7 @@ from threadline.render import View
 from threadline.web.session_cache import file_state
 
 if TYPE_CHECKING:
-    from threadline.web.archive_pool import ArchivePool
+    from threadline.web.archive_pool import ArchivePool, ReservedFigure
     from threadline.web.request import PageRequest
 
 _FIGURE = "share"
@@ -130,18 +130,17 @@ class SharePlan(Struct, frozen=True):
             content = result.files[0].path.read_bytes()
         return SharedFile(self.name, content, result.hidden, result.unseen_words)
 
-    def is_cached(self, pool: ArchivePool) -> bool:
-        """Whether the file is in the cache, or is being exported."""
-        return pool.is_cached(_FIGURE, *self._key, state=self.state)
+    def reserve(self, pool: ArchivePool) -> ReservedFigure[SharedFile] | None:
+        """Reserve the file in the cache; None if it is there, or is being exported."""
+        return pool.reserve(_FIGURE, *self._key, state=self.state, most=_MAX_FILES)
 
-    def cached(self, request: PageRequest, exported: SharedFile | None = None) -> SharedFile:
-        """The file from the cache; if it is not there, it is exported, or was by another process.
+    def cached(self, request: PageRequest) -> SharedFile:
+        """The file from the cache; if it is not there, it is exported.
 
         Raises:
             RefusedFile, NotFound, Missing: as `export`.
         """
-        compute = self.export if exported is None else lambda: exported
-        return request.pool.cached(request.archive, _FIGURE, compute, *self._key, state=self.state, most=_MAX_FILES)
+        return request.pool.cached(request.archive, _FIGURE, self.export, *self._key, state=self.state, most=_MAX_FILES)
 
     @property
     def _key(self) -> tuple[Hashable, ...]:

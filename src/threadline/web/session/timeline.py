@@ -1,4 +1,4 @@
-"""The timeline of a session, and the bar that stays at the top of its page while you scroll."""
+"""The timeline of a session: turns, agents, failures, commits, compactions and idle times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -31,7 +31,6 @@ from threadline.render.html import (
     facts_row,
     find_gaps,
     folded_table,
-    icon,
     join,
     render_table,
     time_element,
@@ -263,34 +262,3 @@ def _table(request: PageRequest, timeline: Timeline) -> Markup:
 
 def _link(event: Span | Mark) -> Child:
     return el("a", event.label, href=event.url) if event.url is not None else event.label
-
-
-def render_mini_head(
-    session: CachedSession, agent: Agent, title: str, *, turn: int, is_timeline_open: bool = False
-) -> Markup:
-    """A bar with the title, the current turn, time and cost, which stays visible; scripts keep it current."""
-    turns = sum(turn.act is not None for turn in agent.turns)
-    url = session.links.below("timeline")
-    timeline = el(
-        "details",
-        el("summary", "Timeline"),
-        el("p", el("a", "Open as page", href=url)),
-        data_src=url,
-        data_open="timeline",
-        open=is_timeline_open,
-    )
-    find = el("button", icon("search"), type="button", data_action="find", aria_label="Find in this session")
-    facts: dict[str, Any] = {
-        "mini-turn": f"turn {turn:,} of {turns:,}" if turn else count(turns, "turn"),
-        "mini-time": "",
-        "mini-cost": "",
-    }
-    return el(
-        "div",
-        el("a", title, href="#main", class_="mini-title"),
-        *(el("span", text, class_=name) for name, text in facts.items()),
-        timeline if agent.id is None and turns else "",
-        find,
-        class_="mini-head",
-        data_turns=turns,
-    )

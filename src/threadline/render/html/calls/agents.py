@@ -18,6 +18,7 @@ from threadline.render.html.calls.components import (
     facts_line,
     folded_block,
     output_block,
+    plain_output,
     prose_block,
 )
 from threadline.render.html.code import is_json
@@ -102,7 +103,7 @@ def _workflow_input(call: Call, scene: Scene) -> Markup:
 def _workflow_result(call: Call, scene: Scene) -> Markup:
     result = call.result
     if not isinstance(result, WorkflowResult):
-        return join((_workflow_input(call, scene), output_block(strip_program_tags(call.output), call, scene)))
+        return join((_workflow_input(call, scene), plain_output(call, scene)))
     facts = (
         result.summary,
         LAUNCH_STATUSES.get(result.status or "", result.status or ""),

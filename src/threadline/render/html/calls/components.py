@@ -49,6 +49,11 @@ def output_block(text: str, call: Call, scene: Scene, class_: str = "output") ->
     return cut_text(text.strip("\n"), call, scene, lambda part: el("pre", visible(part), class_=class_, tabindex=0))
 
 
+def plain_output(call: Call, scene: Scene) -> Markup:
+    """The output of a call for the model, without the tags that Claude Code adds."""
+    return output_block(strip_program_tags(call.output), call, scene)
+
+
 def code_block(text: str, language: str | None, call: Call, scene: Scene, class_: str = "code") -> Markup:
     """Highlighted code; empty if it is blank."""
     if not text.strip():
@@ -90,6 +95,11 @@ def file_link(path: str, scene: Scene) -> Markup:
     label = shorten(scene.relative_path(path), 300)
     address = scene.links.file(path)
     return el("a", label, href=address, class_="path") if address is not None else el("span", label, class_="path")
+
+
+def file_heading(path: str, scene: Scene) -> Markup:
+    """The path of a file above what is shown of it; empty without a path."""
+    return el("p", file_link(path, scene), class_="file") if path else EMPTY
 
 
 def folded_block(label: str, *children: Child) -> Markup:

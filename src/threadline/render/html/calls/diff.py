@@ -46,9 +46,9 @@ def _number_lines(lines: Iterable[str], old: int | None, new: int | None) -> Ite
     """Rows with the line numbers before and after the change."""
     before, after = old or 1, new or 1
     for line in lines:
-        mark, text = (line[0], line[1:]) if line[:1] in ("+", "-", " ", "\\") else (" ", line)
-        if mark == "\\":  # "\ No newline at end of file"
+        if line.startswith("\\"):  # "\ No newline at end of file"
             continue
+        mark, text = (line[0], line[1:]) if line[:1] in ("+", "-", " ") else (" ", line)
         yield DiffRow(mark, before if mark != "+" else None, after if mark != "-" else None, _replace_newlines(text))
         before += mark != "+"
         after += mark != "-"

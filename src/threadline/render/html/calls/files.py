@@ -18,7 +18,7 @@ from threadline.render.html.calls.components import (
     ToolView,
     code_block,
     facts_line,
-    file_link,
+    file_heading,
     link_to_rest,
     output_block,
     split_head,
@@ -83,30 +83,26 @@ def _read_input(call: Call, scene: Scene) -> Markup:
     start_text = f"from line {start:,}" if start else ""
     return join(
         (
-            _file_heading(_read_path(call), scene),
+            file_heading(_read_path(call), scene),
             facts_line(start_text, f"at most {count(limit, 'line')}" if limit else ""),
         )
     )
 
 
-def _file_heading(path: str, scene: Scene) -> Markup:
-    return el("p", file_link(path, scene), class_="file") if path else EMPTY
-
-
 def _read_result(call: Call, scene: Scene) -> Markup:
     result = call.result
     if cells := _notebook_cells(call):
-        return join((_file_heading(_read_path(call), scene), _render_cells(cells, call, scene)))
+        return join((file_heading(_read_path(call), scene), _render_cells(cells, call, scene)))
     if not isinstance(result, ReadResult):
         return _read_output(call, scene)
     if result.type == "file_unchanged":
-        return join((_file_heading(_read_path(call), scene), facts_line(_UNCHANGED)))
+        return join((file_heading(_read_path(call), scene), facts_line(_UNCHANGED)))
     file = result.file or ReadFile()
     path = file.file_path or _read_path(call)
     html = _file_content(file, path, call, scene)
     return join(
         (
-            _file_heading(path, scene),
+            file_heading(path, scene),
             facts_line(_line_range(file), *_file_facts(result.type, file)),
             html,
             render_call_images(call, scene),
@@ -185,11 +181,11 @@ def _read_output(call: Call, scene: Scene) -> Markup:
     matches = [_NUMBERED_LINE.fullmatch(line) for line in split_lines(_REMINDER.sub("", text))]
     numbered = [match for match in matches if match is not None]
     if not numbered or len(numbered) < len(matches):
-        return join((_file_heading(path, scene), output_block(text, call, scene), render_call_images(call, scene)))
+        return join((file_heading(path, scene), output_block(text, call, scene), render_call_images(call, scene)))
     start = int(numbered[0][1])
     range_text = f"lines {start:,} to {start + len(numbered) - 1:,}" if start > 1 else count(len(numbered), "line")
     html = numbered_lines("\n".join(match[2] for match in numbered), start, path, call, scene)
-    return join((_file_heading(path, scene), facts_line(range_text), html))
+    return join((file_heading(path, scene), facts_line(range_text), html))
 
 
 READ_VIEWS: dict[str, ToolView] = dict.fromkeys(("Read", "View", "NotebookRead"), ToolView(_read_result, _read_input))
@@ -212,7 +208,7 @@ def _text_size(hunks: Sequence[DiffRows]) -> int:
 
 
 def _edit_heading(path: str, scene: Scene, *facts: str | None) -> Markup:
-    return join((el("p", file_link(path, scene), class_="file") if path else EMPTY, facts_line(*facts)))
+    return join((file_heading(path, scene), facts_line(*facts)))
 
 
 def _edited_path(call: Call) -> str:

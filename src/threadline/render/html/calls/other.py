@@ -18,8 +18,10 @@ from threadline.render.html.calls.components import (
     bounded_list,
     code_block,
     facts_line,
+    file_heading,
     file_link,
     output_block,
+    plain_output,
     prose_block,
 )
 from threadline.render.html.code import indent_json, is_json, to_indented_json
@@ -91,11 +93,6 @@ _LAST_SECOND = 253_402_300_799
 """The last second that a `datetime` can represent."""
 
 
-def _plain_result(call: Call, scene: Scene) -> Markup:
-    """The output of the tool as it is."""
-    return output_block(strip_program_tags(call.output), call, scene)
-
-
 def _schedule_input(call: Call, scene: Scene) -> Markup:
     """The prompt of a scheduled job and its schedule."""
     arguments = call.input
@@ -113,7 +110,7 @@ def _schedule_input(call: Call, scene: Scene) -> Markup:
 def _schedule_result(call: Call, scene: Scene) -> Markup:
     result = call.result
     if not isinstance(result, CronResult):
-        return join((_schedule_input(call, scene), _plain_result(call, scene)))
+        return join((_schedule_input(call, scene), plain_output(call, scene)))
     if result.jobs is not None:
         rows = bounded_list(
             result.jobs, lambda job: el("li", shorten(" · ".join(_job_facts(job)), 400)), "jobs", call, scene
@@ -161,18 +158,23 @@ def _finding_row(finding: Any, scene: Scene) -> Iterator[Markup | str]:
 def _artifact_result(call: Call, scene: Scene) -> Markup:
     result = call.result
     if not isinstance(result, ArtifactResult):
-        return _plain_result(call, scene)
+        return plain_output(call, scene)
     path = result.path or text_of(call.input, "file_path")
     link = el("p", external_link(result.url, result.title or ""), class_="file") if result.url else EMPTY
-    name = el("p", file_link(path, scene), class_="file") if path else EMPTY
-    return join((link, name, facts_line(text_of(call.input, "description"), "updated" if result.updated else "")))
+    return join(
+        (
+            link,
+            file_heading(path, scene),
+            facts_line(text_of(call.input, "description"), "updated" if result.updated else ""),
+        )
+    )
 
 
 def _sent_files_result(call: Call, scene: Scene) -> Markup:
     """`SendUserFile`: the files that were sent to the person."""
     result = call.result
     if not isinstance(result, SendUserFileResult):
-        return _plain_result(call, scene)
+        return plain_output(call, scene)
     files = [
         text_of(item, "path", "file_path", "name") or (item if isinstance(item, str) else "")
         for item in result.attachments or ()
@@ -190,5 +192,5 @@ PROGRAM_VIEWS: dict[str, ToolView] = {
     "ReportFindings": ToolView(_findings_result, _findings_result),
     "Artifact": ToolView(_artifact_result),
     "SendUserFile": ToolView(_sent_files_result),
-    **dict.fromkeys(("EnterPlanMode", "ListAgents", "TeamDelete", "StructuredOutput"), ToolView(_plain_result)),
+    **dict.fromkeys(("EnterPlanMode", "ListAgents", "TeamDelete", "StructuredOutput"), ToolView(plain_output)),
 }

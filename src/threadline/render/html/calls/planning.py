@@ -25,7 +25,7 @@ from threadline.render.html.calls.components import (
     bullet_list,
     facts_line,
     link_to_rest,
-    output_block,
+    plain_output,
     prose_block,
 )
 from threadline.render.html.element import EMPTY, el, join
@@ -91,7 +91,7 @@ def _task_get_result(call: Call, scene: Scene) -> Markup:
     """`TaskGet`: the current state of a task."""
     task = call.result.task if isinstance(call.result, TaskResult) else None
     if task is None:
-        return output_block(strip_program_tags(call.output), call, scene)
+        return plain_output(call, scene)
     return join(
         (_single_task(task, {}), facts_line(*_task_relations(task)), prose_block(task.description or "", call, scene))
     )
@@ -109,7 +109,7 @@ def _task_list_result(call: Call, scene: Scene) -> Markup:
     """`TaskList`: every task."""
     tasks: list[Any] = list_of(call.result, "tasks") if isinstance(call.result, TaskListResult) else []
     if not tasks:
-        return output_block(strip_program_tags(call.output), call, scene) or facts_line("no tasks")
+        return plain_output(call, scene) or facts_line("no tasks")
     done = sum(text_of(task, "status") == "completed" for task in tasks)
     return join((facts_line(f"{done:,} of {len(tasks):,} done"), bounded_list(tasks, _task_row, "todos", call, scene)))
 
@@ -158,13 +158,9 @@ def _task_description(arguments: Any, call: Call, scene: Scene) -> Markup:
     return prose_block(text_of(arguments, "description"), call, scene)
 
 
-def _todo_read_result(call: Call, scene: Scene) -> Markup:
-    return output_block(strip_program_tags(call.output), call, scene)
-
-
 TODO_VIEWS: dict[str, ToolView] = {
     "TodoWrite": ToolView(_todo_write_result, _todo_write_result),
-    "TodoRead": ToolView(_todo_read_result),
+    "TodoRead": ToolView(plain_output),
     "TaskCreate": ToolView(_task_create_result, _task_create_input),
     "TaskGet": ToolView(_task_get_result),
     "TaskList": ToolView(_task_list_result),
@@ -187,7 +183,7 @@ def _question_result(call: Call, scene: Scene) -> Markup:
     result = call.result
     answers = result.answers if isinstance(result, AskUserQuestionResult) else None
     if not isinstance(answers, dict):
-        return join((_question_input(call, scene), output_block(strip_program_tags(call.output), call, scene)))
+        return join((_question_input(call, scene), plain_output(call, scene)))
     questions = list_of(call.input, "questions") or list_of(result, "questions")
     question_texts = {text_of(question, "question") for question in questions}
     others = [{"question": name} for name in answers if isinstance(name, str) and name not in question_texts]

@@ -29,6 +29,7 @@ from threadline.render.html.calls.components import (
     bounded_list,
     cut_text,
     facts_line,
+    file_heading,
     file_link,
     folded_block,
     output_block,
@@ -176,9 +177,7 @@ def _glob_result(call: Call, scene: Scene) -> Markup:
 
 def _ls_result(call: Call, scene: Scene) -> Markup:
     path = text_of(call.input, "path")
-    return join(
-        (el("p", file_link(path, scene), class_="file") if path else EMPTY, output_block(call.output, call, scene))
-    )
+    return join((file_heading(path, scene), output_block(call.output, call, scene)))
 
 
 def _tool_search_result(call: Call, scene: Scene) -> Markup:
@@ -216,7 +215,7 @@ def _lsp_result(call: Call, scene: Scene) -> Markup:
     path = text_of(arguments, "filePath")
     return join(
         (
-            el("p", file_link(path, scene), class_="file") if path else EMPTY,
+            file_heading(path, scene),
             facts_line(
                 text_of(arguments, "operation"), position, count(results, "result") if results is not None else ""
             ),

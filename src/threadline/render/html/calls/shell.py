@@ -17,6 +17,7 @@ from threadline.render.html.calls.components import (
     facts_line,
     file_link,
     output_block,
+    plain_output,
     prose_block,
 )
 from threadline.render.html.code import to_indented_json
@@ -111,7 +112,7 @@ def _bash_output_result(call: Call, scene: Scene) -> Markup:
     """`BashOutput`: the output of a background command since the last request."""
     result = call.result
     if not isinstance(result, ShellOutputResult):
-        return output_block(strip_program_tags(call.output), call, scene)
+        return plain_output(call, scene)
     exit_code = f"exit code {result.exit_code}" if result.exit_code is not None else ""
     shell = f"shell {result.shell_id}" if result.shell_id else ""
     return join(
@@ -129,7 +130,7 @@ def _task_output_result(call: Call, scene: Scene) -> Markup:
     result = call.result
     task = result.task if isinstance(result, OutputResult) else None
     if task is None:
-        return output_block(strip_program_tags(call.output), call, scene)
+        return plain_output(call, scene)
     exit_code = f"exit code {task.exit_code}" if task.exit_code is not None else ""
     retrieval = result.retrieval_status if isinstance(result, OutputResult) else ""
     is_agent = bool(task.prompt) or task.task_type == "local_agent"
@@ -150,7 +151,7 @@ def _stop_result(call: Call, scene: Scene) -> Markup:
     """`TaskStop`, `KillShell`: the task or command that was stopped."""
     result = call.result
     if not isinstance(result, StopResult):
-        return output_block(strip_program_tags(call.output), call, scene)
+        return plain_output(call, scene)
     command = code_block(result.command or "", "bash", call, scene, class_="command")
     return join((command, facts_line(result.message, result.task_type)))
 
@@ -169,9 +170,7 @@ def _monitor_input(call: Call, scene: Scene) -> Markup:
 
 def _monitor_result(call: Call, scene: Scene) -> Markup:
     task = text_of(call.result, "task_id")
-    outcome = (
-        facts_line(f"background task {task}") if task else output_block(strip_program_tags(call.output), call, scene)
-    )
+    outcome = facts_line(f"background task {task}") if task else plain_output(call, scene)
     return join((_monitor_input(call, scene), outcome))
 
 
