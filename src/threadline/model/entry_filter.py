@@ -83,14 +83,3 @@ def names_agent(start: str, agent: str | None) -> bool:
     """
     prefix = start.removeprefix("agent-")
     return bool(prefix) and starts_id(prefix, agent)
-
-
-def entry_subtype(entry: Entry) -> str | None:
-    """Return the subtype of a system entry, or the type of an attachment."""
-    return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
-
-
-def kind_label(entry: Entry) -> str:
-    """Return the kind of an entry with its subtype, if it has one: `user`, `system/api_error`."""
-    subtype = entry_subtype(entry)
-    return f"{entry.kind}/{subtype}" if subtype else entry.kind

@@ -34,8 +34,7 @@ from threadline.model.blocks import (
 )
 from threadline.model.call_summary import summarize_input
 from threadline.model.calls import Call
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, ToolUseEntry, UserEntry
-from threadline.model.entry_filter import kind_label
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, ToolUseEntry, UserEntry, kind_label
 from threadline.model.places import CallId
 from threadline.model.session import Act, Agent, Branch, Compaction
 from threadline.model.text import extract_text

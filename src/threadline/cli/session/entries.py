@@ -25,7 +25,8 @@ from threadline.cli.options import (
 from threadline.cli.resolve import find_by_name
 from threadline.cli.rows import entry_row, entry_text
 from threadline.errors import Error
-from threadline.model.entry_filter import AttributedEntry, kind_label
+from threadline.model.entries import kind_label
+from threadline.model.entry_filter import AttributedEntry
 from threadline.model.homes import Transcript
 from threadline.model.text import format_time
 from threadline.model.times import TimeRange, zone_name
