@@ -519,7 +519,7 @@ _ADDED_WORDS = frozenset(
         "lines",
         "of",
         "from",
-        "runs",
+        "started",
         "in",
         "the",
         "background",

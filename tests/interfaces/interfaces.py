@@ -369,7 +369,10 @@ def _main_transcripts(homes: Sequence[Path]) -> list[Path]:
 
 
 def _transcripts(homes: Sequence[Path]) -> list[threadline.Transcript]:
-    return [transcript for home in homes for transcript in threadline.look(home).transcripts]
+    owners: dict[Path, Path] = {}
+    for home in homes:
+        owners.setdefault((home / "projects").resolve(), home)  # homes may share their projects
+    return [transcript for home in owners.values() for transcript in threadline.look(home).transcripts]
 
 
 def _spending_tokens(archive: threadline.Archive) -> list[tuple[str, int]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.thread.context_rows import amounts, cached_call, cached_reply, context_of, is_measured, usage
 from tests.thread.state_rows import session_of
-from tests.transcripts import Row, call, chain, prompt, reply
+from tests.transcripts import SESSION, Row, call, chain, prompt, reply
 
 from threadline.model.context import ContextCategory, ContextWindow
 from threadline.model.places import Place
@@ -123,7 +123,7 @@ def test_compaction_empties_the_window() -> None:
     summary = prompt("s" * 3_800, isCompactSummary=True, isVisibleInTranscriptOnly=True)
     context = context_of(*pre, boundary, summary, cached_reply(16_000, 4_000, input_=0))
     assert amounts(context) == {"system": 19_000, "summary": 1_000}
-    before = context_of(*pre, boundary, summary, cached_reply(16_000, 4_000), at=Place(".jsonl", 4))
+    before = context_of(*pre, boundary, summary, cached_reply(16_000, 4_000), at=Place(f"{SESSION}.jsonl", 4))
     assert (before.window, "result:Bash" in amounts(before), "summary" in amounts(before)) == (94_002, True, False)
 
 
@@ -200,13 +200,13 @@ def test_window_at_a_place_or_turn() -> None:
     session = session_of(*parts)
     assert analyze_context(session).window == 20_492
     assert [analyze_context(session, turn=number).window for number in (1, 2)] == [20_402, 20_492]
-    assert [analyze_context(session, at=Place(".jsonl", line)).window for line in (2, 3, 4, 5)] == [
+    assert [analyze_context(session, at=Place(f"{SESSION}.jsonl", line)).window for line in (2, 3, 4, 5)] == [
         20_002,
         20_002,
         20_402,
         20_402,
     ]
-    start = analyze_context(session, at=Place(".jsonl", 1))
+    start = analyze_context(session, at=Place(f"{SESSION}.jsonl", 1))
     assert (start.window, start.measured, start.place) == (estimate_tokens("go", 3.8), False, None)
 
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.index import extract_fields
-from threadline.model.entries import Entry
-from threadline.model.entry_filter import AttributedEntry, EntryFilter, entry_subtype
+from threadline.model.entries import Entry, entry_subtype
+from threadline.model.entry_filter import AttributedEntry, EntryFilter
 from threadline.model.homes import Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.tables import Columns, Record, Table

@@ -20,8 +20,8 @@ from threadline.model.blocks import (
 )
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call, call_record
-from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
-from threadline.model.entry_filter import AttributedEntry, entry_subtype
+from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry, entry_subtype
+from threadline.model.entry_filter import AttributedEntry
 from threadline.model.ledger import Sum
 from threadline.model.places import SessionId
 from threadline.model.session import Turn

@@ -83,8 +83,3 @@ def names_agent(start: str, agent: str | None) -> bool:
     """
     prefix = start.removeprefix("agent-")
     return bool(prefix) and starts_id(prefix, agent)
-
-
-def entry_subtype(entry: Entry) -> str | None:
-    """Return the subtype of a system entry, or the type of an attachment."""
-    return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)

@@ -34,7 +34,7 @@ from threadline.model.blocks import (
 )
 from threadline.model.call_summary import summarize_input
 from threadline.model.calls import Call
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, ToolUseEntry, UserEntry
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, ToolUseEntry, UserEntry, kind_label
 from threadline.model.places import CallId
 from threadline.model.session import Act, Agent, Branch, Compaction
 from threadline.model.text import extract_text
@@ -382,7 +382,7 @@ class _OutlineBuilder:
         elif isinstance(entry, SystemEntry):
             yield from _system_items(entry)
         else:
-            yield NoticeItem(entry, _entry_kind(entry), _entry_text(entry), quiet=True)
+            yield NoticeItem(entry, kind_label(entry), _entry_text(entry), quiet=True)
 
     def _assistant_items(self, entry: AssistantEntry) -> Iterator[Item]:
         if entry.is_api_error_message:
@@ -525,11 +525,6 @@ _SYSTEM_SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
     "compact_boundary": _quiet_notice,
     "microcompact_boundary": _quiet_notice,
 }
-
-
-def _entry_kind(entry: Entry) -> str:
-    subtype = getattr(getattr(entry, "attachment", None), "type", None) or getattr(entry, "subtype", None)
-    return f"{entry.kind}/{subtype}" if subtype else entry.kind
 
 
 def _entry_text(entry: Entry) -> str:

@@ -25,7 +25,8 @@ from threadline.cli.options import (
 from threadline.cli.resolve import find_by_name
 from threadline.cli.rows import entry_row, entry_text
 from threadline.errors import Error
-from threadline.model.entry_filter import AttributedEntry, entry_subtype
+from threadline.model.entries import kind_label
+from threadline.model.entry_filter import AttributedEntry
 from threadline.model.homes import Transcript
 from threadline.model.text import format_time
 from threadline.model.times import TimeRange, zone_name
@@ -162,7 +163,7 @@ def _print_table(matches: Iterator[AttributedEntry], zone: tzinfo, *, has_names:
             if problems
             else entry_text(entry)
         )
-        kind = clip(plain(_kind_label(attributed)), kind_width)
+        kind = clip(plain(kind_label(entry)), kind_width)
         kind += " " * (kind_width - display_width(kind))
         click.echo(f"{entry.line.number:>7}  {when:<{_TIME_WIDTH}}  {kind}  {one_line(mark + text, room)}".rstrip())
         number += 1
@@ -178,11 +179,5 @@ def _kind_width(ahead: list[AttributedEntry]) -> int:
     width = out.terminal_width()
     most = min(_NARROW_KIND if width < _NARROW else _WIDE_KIND, max(4, width - _KIND_COLUMN - 2 - _MIN_TEXT))
     least = min(_NARROW_KIND, most) if len(ahead) == _LOOKAHEAD else len("kind")
-    needed = max((display_width(plain(_kind_label(attributed))) for attributed in ahead), default=0)
+    needed = max((display_width(plain(kind_label(attributed.entry))) for attributed in ahead), default=0)
     return max(least, min(needed, most))
-
-
-def _kind_label(attributed: AttributedEntry) -> str:
-    entry = attributed.entry
-    subtype = entry_subtype(entry)
-    return f"{entry.kind}/{subtype}" if subtype else entry.kind

@@ -77,6 +77,8 @@ from threadline.model.entries.conversation import (
     TaskProgress,
     UserEntry,
     WaitingForTask,
+    entry_subtype,
+    kind_label,
     may_have_problems,
 )
 from threadline.model.entries.foreign import (
@@ -251,6 +253,8 @@ __all__ = [
     "UserEntry",
     "WaitingForTask",
     "WorktreeStateEntry",
+    "entry_subtype",
+    "kind_label",
     "may_have_problems",
     "missing_fields",
 ]

@@ -143,6 +143,17 @@ def may_have_problems(entries: Sequence[Entry], times: Sequence[str | None]) -> 
     return [suspects[offset] for offset in sorted(suspects)]
 
 
+def entry_subtype(entry: Entry) -> str | None:
+    """Return the subtype of a system entry, or the type of an attachment."""
+    return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
+
+
+def kind_label(entry: Entry) -> str:
+    """Return the kind of an entry with its subtype, if it has one: `user`, `system/api_error`."""
+    subtype = entry_subtype(entry)
+    return f"{entry.kind}/{subtype}" if subtype else entry.kind
+
+
 class ChainEntry(Entry, frozen=True):
     """The fields that the five kinds of the conversation graph share."""
 
