@@ -88,7 +88,9 @@ class _SearchCommand(click.Command):
     help="Best match first, or newest first. Default: rank.",
 )
 @click.option("--all", "every", is_flag=True, help="Show all hits of a session, not only the best one.")
-@click.option("--context", type=WholeNumber(most=100), default=0, metavar="N", help="Show N entries around each hit, at most 100.")
+@click.option(
+    "--context", type=WholeNumber(most=100), default=0, metavar="N", help="Show N entries around each hit, at most 100."
+)
 @click.option(
     "--open",
     "opened",
