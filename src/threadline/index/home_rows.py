@@ -95,8 +95,8 @@ class _RowWriter(IndexWriter):
         self.texts += (
             (first + at, field, text)
             for at, fields in texts
-            for field, text in zip(FIELDS, fields, strict=True)
-            if isinstance(text, str)
+            for field in FIELDS
+            if isinstance(text := fields.get(field), str)
         )
 
     def _store_progress(self, step: ReadStep, rows: TranscriptRows) -> None:

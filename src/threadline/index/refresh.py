@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import count, repeat
 from pathlib import Path
 from time import monotonic
@@ -39,7 +40,6 @@ from threadline.index.rows.state import EntryColumns, ReadRequest, TextRow, Tran
 from threadline.index.rows.summary_links import resolve_summaries
 from threadline.index.schema import OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.store import (
-    FIELDS,
     NEW_SUFFIX,
     change_generation,
     create_late_indexes,
@@ -58,7 +58,6 @@ from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
 
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
 _COMMIT_SECONDS = 2.0  # seconds: how much a killed refresh may lose
-_INSERT_TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES(?{', CAST(? AS TEXT)' * len(FIELDS)})"
 _NULLABLE_COLUMNS = frozenset({"uuid", "session", "agent", "timestamp", "message", "request", "stop_reason"})
 _EXTEND_LINE = "UPDATE entries SET length = length + 1 WHERE transcript_id = ? AND line = ?"
 
@@ -233,6 +232,12 @@ def _next_entry(connection: sqlite3.Connection) -> int:
     return int(row[0])
 
 
+@cache
+def _insert_text(fields: tuple[str, ...]) -> str:
+    """The statement that inserts the text of an entry. Passing NULL for the fields that it lacks would take longer."""
+    return f"INSERT INTO text(rowid, {', '.join(fields)}) VALUES(?{', CAST(? AS TEXT)' * len(fields)})"
+
+
 def _entry_rows(first: int, number: int, entries: EntryColumns) -> tuple[str, Iterable[tuple[object, ...]]]:
     """The statement that inserts entries, and its rows. A column without any value takes time, and is left out."""
     columns = {
@@ -319,8 +324,10 @@ class IndexWriter:
 
     def _add_texts(self, first: int, texts: Sequence[TextRow]) -> None:
         """Write the text of entries; `first` is the id of the first new entry."""
-        self.connection.executemany(_INSERT_TEXT, [(first + at, *fields) for at, fields in texts])
-        self._vocabulary.add(fields for _, fields in texts)
+        execute = self.connection.cursor().execute
+        for at, fields in texts:
+            execute(_insert_text(tuple(fields)), (first + at, *fields.values()))
+        self._vocabulary.add(fields.values() for _, fields in texts)
 
     def _delete_rows(self, number: int) -> None:
         """Delete the rows of a transcript, before it is read from the start or because it is gone."""

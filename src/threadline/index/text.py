@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.index.store import FIELDS
 from threadline.index.vocabulary import encode_normalized
 from threadline.model.attachments import PromptSnapshot, QueuedCommand
 from threadline.model.blocks import (
@@ -484,7 +483,6 @@ _ENVELOPE = frozenset(
 )
 _COMMON_FIELDS = frozenset((*ChainEntry.__struct_fields__, "key"))
 _CUT_WINDOW = 1000
-_FIELD_NUMBERS = {field: number for number, field in enumerate(FIELDS)}
 
 
 def extract_fields(entry: Entry) -> dict[str, str]:
@@ -498,25 +496,14 @@ def extract_fields(entry: Entry) -> dict[str, str]:
     return {field: text for field, parts in _collect_parts(entry).items() if (text := _join_parts(parts))}
 
 
-def text_row(entry: Entry) -> list[str | bytes | None] | None:
-    """The text of an entry as full-text search takes it, by `FIELDS`; None if it has none.
-
-    Text that is not ASCII is encoded.
-    """
-    row: list[str | bytes | None] | None = None
+def searchable_fields(entry: Entry) -> dict[str, str | bytes]:
+    """The same fields as full-text search takes them: text that is not ASCII is normalized and encoded."""
+    fields: dict[str, str | bytes] = {}
     for field, parts in _collect_parts(entry).items():
         if text := _join_parts(parts):
-            if row is None:
-                row = [None] * len(FIELDS)
             is_plain = text.isascii() and "\x1b" not in text  # checked here to save a call
-            row[_FIELD_NUMBERS[field]] = text if is_plain else encode_normalized(text)
-    return row
-
-
-def plain_text_row(entry: Entry) -> list[str | bytes | None] | None:
-    """The text of an entry as `extract_fields` gives it, by `FIELDS`; None if it has none."""
-    fields = extract_fields(entry)
-    return [fields.get(field) for field in FIELDS] if fields else None
+            fields[field] = text if is_plain else encode_normalized(text)
+    return fields
 
 
 def _collect_parts(entry: Entry) -> FieldParts:

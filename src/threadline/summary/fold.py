@@ -5,12 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Error
+from threadline.files import blake2b
 from threadline.model.attachments import EnvironmentSnapshot
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import (

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from threadline.files import blake2b
 from threadline.index.rows.calls import AgentUse, AnsweredCall, EntryIds, LateResult
 from threadline.index.store import storable_int, storable_text
 from threadline.model.attachments import TaskReminder

@@ -50,7 +50,7 @@ from threadline.index.rows.result_links import has_unlinked, link_results_elsewh
 from threadline.index.rows.sighting_rows import PlainSightings, SightingReader, SightingRows
 from threadline.index.sightings import replace_surrogates
 from threadline.index.store import storable_text
-from threadline.index.text import plain_text_row, text_row
+from threadline.index.text import extract_fields, searchable_fields
 from threadline.model.attachments import QueuedCommand, TaskReminder, TodoReminder
 from threadline.model.entries import (
     CHAIN_TYPES,
@@ -385,7 +385,7 @@ def encode_state(state: TranscriptState) -> bytes:
 
 _TAIL_BYTES = 4096
 ProblemRow = tuple[int, str, str, bool]
-TextRow = tuple[int, list[str | bytes | None]]
+TextRow = tuple[int, Mapping[str, str | bytes]]
 
 
 class ReadRequest(Struct, frozen=True, gc=False):
@@ -594,8 +594,8 @@ def _add_run(rows: TranscriptRows, run: EntryRun, request: ReadRequest, fold: Tr
     first = len(rows.entries)
     kinds = [_KINDS.get(type(entry)) or entry.kind for entry in run.entries]
     rows.entries.add(run, kinds, request.transcript)
-    text_of = plain_text_row if request.is_plain else text_row
-    rows.texts += ((at, text) for at, text in enumerate(map(text_of, run.entries), first) if text is not None)
+    fields_of: Callable[[Entry], Mapping[str, str | bytes]] = extract_fields if request.is_plain else searchable_fields
+    rows.texts += ((at, fields) for at, fields in enumerate(map(fields_of, run.entries), first) if fields)
     times = sortable_times([entry.timestamp_text for entry in run.entries])
     fold.add(run, kinds, times, first)
     if request.is_plain and request.transcript.is_main:
