@@ -426,7 +426,7 @@ def _set_hash_size(connection: sqlite3.Connection, size: int) -> None:
     connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (size,))
 
 
-VERSION = 34
+VERSION = 35
 """The schema version, part of the file name. An index of another version is ignored, and a new one is built."""
 
 FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "result", "injected")

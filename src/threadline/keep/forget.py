@@ -23,8 +23,7 @@ from threadline.keep.catalogue import Catalogue, ForgottenFiles, Version
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import EndRow, ForgetRow, format_timestamp, path_to_json
 from threadline.keep.pack import Frame, PackReader, PackWriter, Piece, max_pack_size
-from threadline.keep.repair import require_known_recipients
-from threadline.keep.store import RETIRED_SUFFIX, Store
+from threadline.keep.store import RETIRED_SUFFIX, Store, require_known_recipients
 
 PackTables = dict[Path, tuple[Frame, ...]]
 
