@@ -163,6 +163,15 @@ def test_a_request_waits_for_a_reserved_value(pool: ArchivePool, *, is_computed:
     assert (pool.reserve("figure", "key", state="state") is None) == is_computed
 
 
+def test_a_request_does_not_wait_long_for_a_reserved_value(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, the other process may take very long."""
+    monkeypatch.setattr(module, "_MAX_WAIT_SECONDS", 0.01)
+    reserved = pool.reserve("figure", "key", state="state")
+    assert reserved is not None
+    with reserved, pool.archive() as archive:
+        assert pool.cached(archive, "figure", lambda: "own", "key", state="state") == "own"
+
+
 def test_limits_the_values_of_a_name(pool: ArchivePool) -> None:
     """Large values are evicted before the others, the oldest first."""
     computed: list[tuple[str, int]] = []
