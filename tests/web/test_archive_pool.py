@@ -28,8 +28,9 @@ def pool(tmp_path: Path) -> ArchivePool:
     return ArchivePool(tuple(homes(write_home(tmp_path / "home", session_rows()))), index=tmp_path / "index.sqlite")
 
 
-def test_reuses_an_archive_in_any_thread(pool: ArchivePool) -> None:
+def test_reuses_an_archive_in_any_thread(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Consecutive requests get the same archive, and its index can be used from another thread."""
+    monkeypatch.setattr(module, "MAX_AGE_SECONDS", 60.0)  # more than a busy machine needs
     with pool.archive() as first:
         assert len(first.sessions().sessions) == 1
 
@@ -160,6 +161,15 @@ def test_a_request_waits_for_a_reserved_value(pool: ArchivePool, *, is_computed:
         assert waiting.result(10) == ("prepared" if is_computed else "own")
         assert not reserved.is_awaited
     assert (pool.reserve("figure", "key", state="state") is None) == is_computed
+
+
+def test_a_request_does_not_wait_long_for_a_reserved_value(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, the other process may take very long."""
+    monkeypatch.setattr(module, "_MAX_WAIT_SECONDS", 0.01)
+    reserved = pool.reserve("figure", "key", state="state")
+    assert reserved is not None
+    with reserved, pool.archive() as archive:
+        assert pool.cached(archive, "figure", lambda: "own", "key", state="state") == "own"
 
 
 def test_limits_the_values_of_a_name(pool: ArchivePool) -> None:

@@ -18,7 +18,7 @@ import logging
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 MAX_AGE_SECONDS = 1.0
 """How long an archive is reused without comparing it with the homes again."""
 _MAX_FIGURES = 32
+_MAX_WAIT_SECONDS = 2.0
+"""How long a request waits for another process. If that takes longer, the machine is busy."""
 _LOG = logging.getLogger("threadline")
 _T = TypeVar("_T")
 
@@ -54,10 +56,14 @@ class _PooledArchive(Struct):
     opened_at: float
 
 
+class _ReservedFuture(Future[_T]):
+    """The value of a figure that another process computes."""
+
+
 class ReservedFigure(Generic[_T]):
     """A figure that is computed outside the pool. Requests for it wait for the value.
 
-    At the end of the block without a value, they compute it themselves.
+    At the end of the block without a value, or if it takes too long, they compute it themselves.
     """
 
     def __init__(self, pool: ArchivePool, key: _FigureKey, future: Future[_T]) -> None:
@@ -169,11 +175,11 @@ class ArchivePool:
         """
         valid_for = (str(archive.index), archive.open_index().generation) if state is None else state
         full_key = (valid_for, name, key)
-        future, is_known = self._claim(full_key, most)
+        future, is_known = self._claim(full_key, most, Future())
         if is_known:
             with self._awaiting(full_key):
-                error = future.exception()
-            value: _T = future.result() if error is None else compute()
+                wait([future], _MAX_WAIT_SECONDS if isinstance(future, _ReservedFuture) else None)
+            value: _T = future.result() if future.done() and future.exception() is None else compute()
             return value
         try:
             value = compute()
@@ -194,7 +200,7 @@ class ArchivePool:
     ) -> ReservedFigure[Any] | None:
         """Reserve a figure for a value that is computed elsewhere; None if it is cached, or is being computed."""
         full_key = (state, name, key)
-        future, is_known = self._claim(full_key, most)
+        future, is_known = self._claim(full_key, most, _ReservedFuture())
         return None if is_known else ReservedFigure(self, full_key, future)
 
     def is_awaited(self, key: _FigureKey) -> bool:
@@ -209,11 +215,11 @@ class ArchivePool:
                 del self._figures[key]
         future.set_exception(error)
 
-    def _claim(self, key: _FigureKey, most: int) -> tuple[Future[Any], bool]:
+    def _claim(self, key: _FigureKey, most: int, new: Future[Any]) -> tuple[Future[Any], bool]:
         """The future of a figure, and whether somebody computes it already. If nobody does, the caller must."""
         with self._lock:
             known = self._figures.get(key)
-            future = self._figures.setdefault(key, Future())
+            future = self._figures.setdefault(key, new)
             self._figures.move_to_end(key)
             same_name = [each for each in self._figures if each[1] == key[1]]
             for oldest in same_name[:-most] or list(self._figures)[:-_MAX_FIGURES]:
