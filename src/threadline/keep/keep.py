@@ -78,7 +78,7 @@ def run_keep(
     store = catalogue.store
     if store.problem is not None:
         repair.repair_keep_info(store, machine)
-    repair.require_known_recipients(store, machine)
+    machine.require_known_recipients(store.folder, store.info.id, store.info.recipients)
     with store.adding(machine.id):
         store.repair_readme()
         catalogue.refresh()

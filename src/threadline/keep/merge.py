@@ -74,7 +74,7 @@ def merge_keeps(
     """
     store = catalogue.store
     repaired = repair.repair_keep_info(store, machine, others)
-    repair.require_known_recipients(store, machine)
+    machine.require_known_recipients(store.folder, store.info.id, store.info.recipients)
     for keep in (store, *others):
         keep.require_key()
     merger = _Merger(catalogue, machine, progress or (lambda _done: None), even_damaged=even_damaged)

@@ -43,24 +43,6 @@ def repair_keep_info(store: Store, machine: Machine, others: Sequence[Store] = (
     return True
 
 
-def require_known_recipients(store: Store, machine: Machine) -> None:
-    """Make sure that what this machine adds can be read with the keys that it was encrypted for before, and no others.
-
-    Whoever can write to the folder of a keep can change keep.json, which says whether and for whom it is encrypted.
-
-    Raises:
-        Unreadable: the keys are others, or the keep is no longer encrypted.
-    """
-    known = machine.known_recipients(store.folder, store.info.id)
-    if known and store.info.recipients not in known:
-        change = "encrypted for other keys" if store.info.recipients else "not encrypted any more"
-        raise Unreadable(
-            f"According to keep.json, the keep {str(store.folder)!r} is {change}, so nothing was added. If"
-            " somebody changed that file, restore it from a copy of the keep. If this is another keep of yours, use"
-            " another folder."
-        )
-
-
 def _is_copy(store: Store, other: Store) -> bool:
     """Whether another keep is a copy of this one: they share a file, since names are hashes."""
     if other.problem is not None or other.is_encrypted != store.is_encrypted:
