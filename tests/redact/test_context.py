@@ -240,6 +240,7 @@ def test_redacts_people_and_machines(text: str, redacted: str) -> None:
         "Authorization: see the docs; Cookie: none; pass: 3 of 4; PASS: test_it",
         "the token is expired; the password is required; token is `access_token`, was `user_id2`.",
         "| token | description |\n| api_key | required |\nmake token | sha256sum | x; what token? internationalise",
+        "git config user.name 'Test User'; git config user.name \"Your Name\"",
         "mkdir -p src2/a1; docker run -p 8080:80 x1; ssh -p 2222 box; pass=3 of 4; set_password(value); cp -a dir1 x",
         "Unexpected token 'export'; argument 'password' of set_password('name'); default = 3; a password manager",
         '- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef: x1\nvariable "db_password" {\n  type = string\n}',

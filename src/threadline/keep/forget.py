@@ -23,7 +23,7 @@ from threadline.keep.catalogue import Catalogue, ForgottenFiles, Version
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import EndRow, ForgetRow, format_timestamp, path_to_json
 from threadline.keep.pack import Frame, PackReader, PackWriter, Piece, max_pack_size
-from threadline.keep.store import RETIRED_SUFFIX, Store, require_known_recipients
+from threadline.keep.store import RETIRED_SUFFIX, Store
 
 PackTables = dict[Path, tuple[Frame, ...]]
 
@@ -53,7 +53,7 @@ def forget_session(
     """
     store = catalogue.store
     store.require_key()
-    require_known_recipients(store, machine)
+    machine.require_known_recipients(store.folder, store.info.id, store.info.recipients)
     with store.removing(machine.id):
         catalogue.refresh()
         row = ForgetRow(session, reason, tuple(sorted({path_to_json(version.path)[0] for version in files})))
@@ -76,7 +76,7 @@ def accept_forgotten(catalogue: Catalogue, machine: Machine, rows: Sequence[Forg
     """
     store = catalogue.store
     store.require_key()
-    require_known_recipients(store, machine)
+    machine.require_known_recipients(store.folder, store.info.id, store.info.recipients)
     with store.removing(machine.id):
         catalogue.refresh()
         return _forget_rows(catalogue, machine, rows)
@@ -171,7 +171,7 @@ def repack(
     """
     store = catalogue.store
     store.require_key()
-    require_known_recipients(store, machine)
+    machine.require_known_recipients(store.folder, store.info.id, store.info.recipients)
     with store.removing(machine.id):
         catalogue.refresh()
         if catalogue.forgotten.rows and has_unpurged_pieces(catalogue):

@@ -30,7 +30,6 @@ from threadline.keep.machine import MACHINE_FILE, LastRun, Machine, save_last_ru
 from threadline.keep.manifest import AnyRow, EndRow, FileRow, GoneRow, format_timestamp, path_to_json
 from threadline.keep.pack import Chunker, DictionaryTrainer, PackWriter, Piece
 from threadline.keep.sessions import OmittedFile, SourceFile, find_source_files, list_left_out, own_files
-from threadline.keep.store import require_known_recipients
 from threadline.model.homes import Home
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -79,7 +78,7 @@ def run_keep(
     store = catalogue.store
     if store.problem is not None:
         repair.repair_keep_info(store, machine)
-    require_known_recipients(store, machine)
+    machine.require_known_recipients(store.folder, store.info.id, store.info.recipients)
     with store.adding(machine.id):
         store.repair_readme()
         catalogue.refresh()

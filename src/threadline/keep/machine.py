@@ -89,13 +89,24 @@ class Machine(Struct, frozen=True):
         """Whether it has completed a run into any keep."""
         return self.folder is not None and bool(_read_last_runs(self.folder))
 
-    def known_recipients(self, folder: Path, id_: str) -> set[tuple[str, ...]]:
-        """The public keys for which this machine has stored files in a folder, or in a keep with an id."""
+    def require_known_recipients(self, folder: Path, id_: str, recipients: tuple[str, ...]) -> None:
+        """Make sure that what this machine adds to a keep is encrypted for the same public keys as before.
+
+        Whoever can write to the folder of a keep can change keep.json, which names them.
+
+        Raises:
+            Unreadable: this machine has stored into this folder, or into a keep with this id, for other keys.
+        """
         runs = _read_last_runs(self.folder) if self.folder is not None else {}
         path = os.path.realpath(folder)
-        return {
-            run.recipients for at, run in runs.items() if run.recipients is not None and (at == path or run.id == id_)
-        }
+        known = {run.recipients for at, run in runs.items() if at == path or run.id == id_} - {None}
+        if known and recipients not in known:
+            change = "encrypted for other keys" if recipients else "not encrypted any more"
+            raise Unreadable(
+                f"According to keep.json, the keep {str(folder)!r} is {change}, so nothing was added. If"
+                " somebody changed that file, restore it from a copy of the keep. If this is another keep of yours, use"
+                " another folder."
+            )
 
     def last_run(self, folder: Path) -> LastRun | None:
         """The last run of this machine into the keep in a folder."""

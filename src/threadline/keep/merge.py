@@ -29,7 +29,7 @@ from threadline.keep.catalogue import (
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import EndRow, FileRow, ForgetRow, Manifest, format_timestamp, parse_manifest
 from threadline.keep.pack import Frame, PackReader, PackWriter, Piece
-from threadline.keep.store import Store, hash_in_name, is_damaged, read_error, require_known_recipients
+from threadline.keep.store import Store, hash_in_name, is_damaged, read_error
 
 _MAX_PACK_SIZE = 1024 * 1024 * 1024
 """Far larger than any pack that threadline writes."""
@@ -74,7 +74,7 @@ def merge_keeps(
     """
     store = catalogue.store
     repaired = repair.repair_keep_info(store, machine, others)
-    require_known_recipients(store, machine)
+    machine.require_known_recipients(store.folder, store.info.id, store.info.recipients)
     for keep in (store, *others):
         keep.require_key()
     merger = _Merger(catalogue, machine, progress or (lambda _done: None), even_damaged=even_damaged)

@@ -30,7 +30,7 @@ from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.files import TEMPORARY_SUFFIX
 from threadline.keep import encryption
 from threadline.keep.encryption import EncryptionKey
-from threadline.keep.machine import KEEP_JSON, KeepId, Machine, configured_keep_folder
+from threadline.keep.machine import KEEP_JSON, KeepId, configured_keep_folder
 from threadline.keep.manifest import AnyRow, Manifest, RunRow, compress_manifest, encode_rows
 
 RETIRED_SUFFIX = ".going"
@@ -370,24 +370,6 @@ class Store:
                     is_ours = files.temporary_owner(path.name) == machine
                     if is_ours or time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
                         path.unlink()
-
-
-def require_known_recipients(store: Store, machine: Machine) -> None:
-    """Make sure that what this machine adds can be read with the keys that it was encrypted for before, and no others.
-
-    Whoever can write to the folder of a keep can change keep.json, which says whether and for whom it is encrypted.
-
-    Raises:
-        Unreadable: the keys are others, or the keep is no longer encrypted.
-    """
-    known = machine.known_recipients(store.folder, store.info.id)
-    if known and store.info.recipients not in known:
-        change = "encrypted for other keys" if store.info.recipients else "not encrypted any more"
-        raise Unreadable(
-            f"According to keep.json, the keep {str(store.folder)!r} is {change}, so nothing was added. If"
-            " somebody changed that file, restore it from a copy of the keep. If this is another keep of yours, use"
-            " another folder."
-        )
 
 
 def default_folder() -> Path:
