@@ -132,7 +132,7 @@ class _ReceiptRenderer:
         elsewhere = sum(1 for item in receipt.items if not item.here)
         if elsewhere:
             facts.append(f"and {count(elsewhere, 'message')} counted elsewhere")
-        facts.append(f"times in {zone_name(self._zone)}, USD, prices {receipt.digest}")
+        facts.append(f"times in {zone_name(self._zone)}, USD, prices {receipt.digest[:_NAME_LENGTH]}")
         yield Span(f"  {' · '.join(facts)}", Role.FAINT)
 
     def _header(self) -> Iterator[Span]:
