@@ -113,13 +113,13 @@ def test_every_linked_session_can_be_opened(tmp_path: Path) -> None:
 
 def test_a_project_of_windows_keeps_its_slashes(tmp_path: Path) -> None:
     """Its tile and the legend show the last two names of its path as they are written."""
-    pen = Pen(SESSION, cwd=r"C:\Users\Mara\app")
-    rows = transcript(prompt("Count"), reply("Two"), pen=pen)
-    write(tmp_path / "home" / "projects" / "C--Users-Mara-app" / f"{SESSION}.jsonl", *rows)
+    for session, cwd in ((SESSION, r"C:\Users\Mara\app"), (_DELETED, "/home/mara/other")):
+        rows = transcript(prompt("Count"), reply("Two"), pen=Pen(session, cwd=cwd))
+        write(tmp_path / "home" / "projects" / threadline.folder_name(cwd) / f"{session}.jsonl", *rows)
     with Archive(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite", stale_ok=True) as archive:
-        words = parse_page(archive, "/usage?since=all&by=project").words
-        assert r"Mara\app" in words
-        assert "Mara/app" not in words
+        html = parse_page(archive, "/usage?since=all&by=project").html
+        assert r"Mara\app: $" in html
+        assert "Mara/app" not in html
 
 
 def test_charts_the_last_days_of_the_calendar(tmp_path: Path) -> None:
