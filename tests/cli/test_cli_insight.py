@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,8 @@ def test_tools_are_sorted_by_a_column(cli: CliRunner, tmp_path: Path) -> None:
     assert cli("tools", "--sort", "amount", "--no-cost", "--home", home).code == 2
     days = cli("tools", "--by", "day", "--no-cost", "--json", "--home", home).json
     assert cli("tools", "--by", "day", "--no-cost", "--limit", "1", "--json", "--home", home).json == days[-1:]
+    more = cli("tools", "--no-cost", "--limit", "1", "--home", home).out.splitlines()[-1]
+    assert re.fullmatch(r"\d+ more tools?: use --limit N\.", more)
 
 
 def test_waste_suggestions_name_the_cause(cli: CliRunner, tmp_path: Path) -> None:

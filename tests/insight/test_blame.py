@@ -195,7 +195,7 @@ def test_file_that_is_gone(sessions: Sessions) -> None:
     sessions.add(FIRST, write_file(sessions, "one = 1\n"))
     blame = sessions.blame(None)
     assert (blame.source, [line.text for line in blame.lines]) == (TextSource.SESSIONS, ["one = 1"])
-    assert blame.statements[0].startswith(f"{blame.file!r} no longer exists.")
+    assert blame.statements[0].startswith(f"'{blame.file}' no longer exists.")
     sessions.file = sessions.work / "other.py"
     with pytest.raises(NotFound, match=r"no session wrote one\. `threadline files` lists"):
         sessions.blame(None)
@@ -205,6 +205,16 @@ def test_file_that_is_gone(sessions: Sessions) -> None:
     sessions.file = sessions.work
     with pytest.raises(BadQuery, match="is a folder"):
         sessions.blame(None)
+
+
+def test_file_of_windows_that_is_gone(sessions: Sessions) -> None:
+    """Its path is named as it is, without doubled backslashes."""
+    path = r"D:\app\notes.md"
+    sessions.add(FIRST, write_call(path, "one = 1\n"))
+    with threadline.open(sessions.home, keep=False) as archive:
+        blame = archive.blame("notes.md")
+    assert (blame.file, [line.text for line in blame.lines]) == (path, ["one = 1"])
+    assert blame.statements[0].startswith(r"'D:\app\notes.md' no longer exists.")
 
 
 def test_file_that_a_snapshot_says_is_gone(sessions: Sessions) -> None:

@@ -160,10 +160,10 @@ class _Search:
         self._add_paths([_canonical(name)])
         history = self._replay(None, None)
         version = history.last_version(_canonical(name))
-        self._statements.insert(0, f"{name!r} no longer exists. These are its last lines in the transcripts.")
+        self._statements.insert(0, f"'{name}' no longer exists. These are its last lines in the transcripts.")
         if version is None:
             raise NotFound(
-                f"There is no file {name!r}, and its complete text is not recorded. `threadline files {path} --log`"
+                f"There is no file '{name}', and its complete text is not recorded. `threadline files {path} --log`"
                 " lists its edits."
             )
         lines = blamed_lines(version.lines, version.origins)

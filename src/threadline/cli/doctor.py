@@ -170,7 +170,7 @@ def _summary_lines(examination: Examination) -> Iterator[str]:
     for reason, unlisted in examination.unlisted.items():
         names = join_some(plain(place) for place in unlisted.places)
         yield out.wrap_text(
-            f"Not a listed session: {count(unlisted.count, 'transcript')}, because {reason}: {names}", indent="  "
+            f"In no listed session: {count(unlisted.count, 'transcript')}, because {reason}: {names}", indent="  "
         )
     if examination.round_trip is not None:
         subject = "every readable transcript" if "unreadable" in examination.problems else "every transcript"

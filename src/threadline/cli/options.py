@@ -21,7 +21,7 @@ NO_LIMIT = 1_000_000_000
 """What `--limit 0` stands for: more than there ever is, so that it is a limit like any other."""
 FORMATS = ("table", "json", "jsonl", "csv")
 _FORMAT_HELP = {
-    "csv": "Print rows, if any, as CSV with a header. Formulas get a leading '.",
+    "csv": "Print rows, if any, as CSV with a header. Formulas get a leading apostrophe.",
     "jsonl": "Print one JSON object per line.",
     "json": "Print one JSON document.",
 }

@@ -90,6 +90,16 @@ def is_path_or_end(path: str, end: str) -> bool:
     return path == end or path.replace("\\", "/").endswith("/" + end.replace("\\", "/").lstrip("/"))
 
 
+def last_names(path: str) -> str:
+    r"""Return the last two names of a path, with the slashes that it has.
+
+    >>> last_names("/home/mara/app/"), last_names("C:\\Users\\Mara\\app"), last_names("D:\\app")
+    ('mara/app', 'Mara\\app', 'D:\\app')
+    """
+    bare = path.rstrip("/\\")
+    return bare[-len("/".join(bare.replace("\\", "/").split("/")[-2:])) :]
+
+
 def no_such_number(noun: str, number: int, total: int, *, plural: str | None = None, owner: str = "session") -> str:
     """Say that a number is too high.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from re import findall
 from typing import Any
@@ -106,6 +106,23 @@ def test_home_begins_with_the_newest_week_that_has_work(demo: Archive) -> None:
     html = parse_page(demo, "/?tz=UTC").html
     assert html.index("week") < html.index("Resume where you left off") < html.index("Busiest hours")
     assert "claude --resume" in html
+
+
+@pytest.mark.parametrize(
+    ("start", "title"),
+    [
+        (datetime(2025, 6, 3, tzinfo=UTC), "Last week with usage: 2 June to 8 June 2025 "),
+        (datetime(2026, 1, 5, tzinfo=UTC), "Last week with usage: 5 January to 11 January "),
+        (NOW, "This week "),
+    ],
+)
+def test_home_says_which_week_it_shows(tmp_path: Path, start: datetime, title: str) -> None:
+    """If there is no usage this week, it is the last week with usage, with its year unless it is this year."""
+    pen = transcripts.Pen(start=start)
+    rows = transcripts.transcript(transcripts.prompt("go"), transcripts.reply("Done."), pen=pen)
+    transcripts.write(tmp_path / "home" / "projects" / "-work" / f"{transcripts.SESSION}.jsonl", *rows)
+    with Archive(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite", stale_ok=True) as archive:
+        assert title in parse_page(archive, "/?tz=UTC").words + " "
 
 
 def test_home_shows_causes_once_they_are_known(demo: Archive) -> None:

@@ -111,6 +111,17 @@ def test_every_linked_session_can_be_opened(tmp_path: Path) -> None:
     assert "Count" in client.get(answer.headers["location"]).text
 
 
+def test_a_project_of_windows_keeps_its_slashes(tmp_path: Path) -> None:
+    """Its tile and the legend show the last two names of its path as they are written."""
+    for session, cwd in ((SESSION, r"C:\Users\Mara\app"), (_DELETED, "/home/mara/other")):
+        rows = transcript(prompt("Count"), reply("Two"), pen=Pen(session, cwd=cwd))
+        write(tmp_path / "home" / "projects" / threadline.folder_name(cwd) / f"{session}.jsonl", *rows)
+    with Archive(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite", stale_ok=True) as archive:
+        html = parse_page(archive, "/usage?since=all&by=project").html
+        assert r"Mara\app: $" in html
+        assert "Mara/app" not in html
+
+
 def test_charts_the_last_days_of_the_calendar(tmp_path: Path) -> None:
     """A charge in the year 9999 is in the table, and the chart ends with its day, week or month."""
     rows = transcript(prompt("Count"), reply("Two"))

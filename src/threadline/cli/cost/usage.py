@@ -115,7 +115,9 @@ part, service-tier, turn, thread.
     help="Order of groups. Default: time for dates, amount otherwise.",
 )
 @click.option("--order", type=click.Choice(("time", "amount")), hidden=True)
-@limit_option(f"Show at most N groups. Default: {_DEFAULT_LIMIT} in a table, or all when grouping by date.")
+@limit_option(
+    f"Show at most N groups of the first key. Default: {_DEFAULT_LIMIT} in a table, or all when grouping by date."
+)
 @click.option(
     "--mode",
     type=click.Choice(("computed", "reported", "both")),

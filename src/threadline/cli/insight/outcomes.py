@@ -199,7 +199,7 @@ def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:
     )
     if not groups.more:
         return table
-    return f"{table}\n\n{count(groups.more, 'more group')}: use --limit N. The total includes them."
+    return f"{table}\n\n{count(groups.more, f'more {by}')}: use --limit N. The total includes them."
 
 
 def _format_key(key: str, by: str, titles: dict[str, str]) -> str:

@@ -79,9 +79,9 @@ def tools(
     """Show how reliable, quick and expensive tools are.
 
     For each tool: calls, failures by kind, median and 95th percentile of the duration, the size of the results, and
-    what it cost to send them and to carry them with later requests. Sizes and costs marked ~ depend on estimates.
-    Durations are the time between a call and its result, of calls that ended by themselves. They include waiting for
-    permission.
+    what it cost to send them and to carry them with later requests. What the calls themselves cost is not included: see
+    `threadline why --by tool`. Sizes and costs marked ~ depend on estimates. Durations are the time between a call and
+    its result, of calls that ended by themselves. They include waiting for permission.
 
     With --by command, a shell command counts for each program that it runs. A call that a fork or a resumed session
     repeats counts once. Costs are attributed when they are first needed, which reads every session.
@@ -131,7 +131,7 @@ def _table(groups: ToolGroups, by: str) -> str:
     table = out.format_table(
         [*columns, by], cells, right=range(len(columns)), drop=_DROPPED_FIRST, ends=by == "project"
     )
-    return f"{table}\n\n{count(groups.more, 'more group')}: use --limit N." if groups.more else table
+    return f"{table}\n\n{count(groups.more, f'more {by}')}: use --limit N." if groups.more else table
 
 
 def _mark(group: ToolGroup, text: str) -> str:

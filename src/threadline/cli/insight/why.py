@@ -191,7 +191,7 @@ def _footer(causes: CauseList, more: int, *, is_period: bool) -> str:
     if more:
         parts.append(f"{count(more, 'more row')}: use --limit N")
     if causes.error is not None:
-        parts.append(f"estimated sizes differ from measured ones by {format_percent(causes.error)} on average")
+        parts.append(f"Estimated sizes differ from measured ones by {format_percent(causes.error)} on average")
     if causes.unpriced:
-        parts.append(f"{count(causes.unpriced, 'request')} without a known price not included")
-    return "; ".join(parts) + "."
+        parts.append(f"Not included: {count(causes.unpriced, 'request')} without a known price")
+    return ". ".join(parts) + "."

@@ -87,7 +87,7 @@ Examples:
 @click.option("--model", metavar="TEXT", help="Only models whose id contains TEXT.")
 @timezone_option
 @prices_option
-@limit_option("Show at most N groups. Default: all.")
+@limit_option("Show at most N groups of the first key. Default: all.")
 @output_options
 def usage(
     uri: str,

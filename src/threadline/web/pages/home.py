@@ -220,7 +220,9 @@ def _read_week(request: PageRequest) -> Week:
     if not is_now and newest is not None:
         period = DigestPeriod.containing(PeriodUnit.WEEK, in_zone(newest, zone).date(), zone)
     first, last = in_zone(period.since, zone), in_zone(period.until, zone)
-    title = "This week" if is_now else f"Week of {first.day} {first:%B} to {last.day} {last:%B}"
+    year = f" {last.year}" if last.year != in_zone(request.now, zone).year else ""
+    days = f"{first.day} {first:%B} to {last.day} {last:%B}{year}"
+    title = "This week" if is_now else f"Last week with usage: {days}"
     digest = compute_digest(request, period) if request.pool.insight.is_stored(request.archive) else None
     if digest is not None:
         return Week(title, period, digest.sum, digest.compared, digest)

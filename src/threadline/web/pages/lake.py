@@ -11,7 +11,7 @@ from threadline.account import KEY_DESCRIPTIONS
 from threadline.annotations import NO_ANNOTATION, Annotation
 from threadline.errors import BadQuery
 from threadline.model.ledger import NONE, Row, Sum
-from threadline.model.text import count, format_size, short_model_name
+from threadline.model.text import count, format_size, last_names, short_model_name
 from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
@@ -307,15 +307,13 @@ def _session_fields(request: PageRequest) -> Iterator[FormField]:
     yield FormField("grep", "Title", "words, or an id", kind="search")
     yield from _people_fields(request)
     projects = _state(request).values("project", _MAX_FACETS)
-    choices = [(name, f"{_last_parts(name)} ({number:,})") for name, number in projects if is_safe_value(name)]
+    choices = [
+        (name, f"{shorten(last_names(name), 40)} ({number:,})") for name, number in projects if is_safe_value(name)
+    ]
     yield FormField("project", "Project", choices=[("", "all"), *choices])
     yield FormField("model", "Model", "part of name")
     yield FormField("since", "Since", "7d, 2026-11-03")
     yield FormField("until", "Until", "yesterday")
-
-
-def _last_parts(path: str) -> str:
-    return shorten("/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:]), 40)
 
 
 @form_on_error("Sessions", "sessions", _session_fields, "sort", "limit")

@@ -14,7 +14,7 @@ from threadline.annotations import NO_ANNOTATION, Annotation
 from threadline.files import escape_path
 from threadline.model.ledger import Sum
 from threadline.model.places import starts_id
-from threadline.model.text import count, short_model_name
+from threadline.model.text import count, last_names, short_model_name
 from threadline.model.times import in_zone
 from threadline.render import shorten
 from threadline.render.html import ALL_COLUMNS, Child, SessionRow, el, join, session_table, time_zone_note
@@ -80,11 +80,9 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
 def _project_facets(request: PageRequest) -> list[tuple[str, str]]:
     """Projects and how many sessions they have, most sessions first."""
     projects = Counter(brief.project for brief in all_sessions(request) if is_safe_value(brief.project))
-    return [(name, f"{_last_parts(name)} ({number:,})") for name, number in projects.most_common(_MAX_FACETS)]
-
-
-def _last_parts(path: str) -> str:
-    return shorten("/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:]), 40)
+    return [
+        (name, f"{shorten(last_names(name), 40)} ({number:,})") for name, number in projects.most_common(_MAX_FACETS)
+    ]
 
 
 def _model_facets(request: PageRequest) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from threadline.errors import BadQuery, Error
 from threadline.files import BUDGETS, settings_file
 from threadline.model.budgets import BudgetUse
 from threadline.model.ledger import Key, Row, Rows, Sum
-from threadline.model.text import count, format_amount, format_tokens, short_model_name
+from threadline.model.text import count, format_amount, format_tokens, last_names, short_model_name
 from threadline.model.times import in_zone, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
@@ -493,7 +493,7 @@ def _part_name(usage: UsageAnswer, part: str) -> str:
         case "session":
             return shorten(usage.titles.get(part) or part, 40)
         case "project" | "home" | "transcript":
-            return shorten("/".join(part.replace("\\", "/").rstrip("/").split("/")[-2:]), 40)
+            return shorten(last_names(part), 40)
         case _:
             return shorten(part, 40)
 
@@ -531,7 +531,7 @@ def _project_tiles(request: PageRequest, usage: UsageAnswer, listed: Collection[
     sums = {name: sum((row.amount or Decimal(0) for row in rows), Decimal(0)) for name, rows in projects.items()}
     ordered = sorted(projects, key=lambda name: (-sums[name], name))
     for name in ordered[:_MAX_PROJECT_TILES]:
-        label = shorten("/".join(name.replace("\\", "/").rstrip("/").split("/")[-2:]), 60)
+        label = shorten(last_names(name), 60)
         url = request.url_with(project=name, by="session")
         yield _tile(label, sums[name], url, list(_session_tiles(usage, projects[name], url, listed)))
     rest = sum((sums[name] for name in ordered[_MAX_PROJECT_TILES:]), Decimal(0))
