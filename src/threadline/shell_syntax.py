@@ -23,11 +23,16 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# `((…))`, which computes a number: it runs nothing, unless a command is substituted in it.
+_ARITHMETIC = re.compile(
+    r"\(\((?:[^()`$\n]++|\$(?!\()|\((?:[^()`$\n]++|\$(?!\()|\((?:[^()`$\n]++|\$(?!\())*+\))*+\))*+\)\)"
+)
 _STEP = re.compile(
     # Most steps are words of plain characters: the first alternative is what `plain` matches where no other can.
     r"(?P<word>[^\s'\"\\|&;<>()`$#0-9][^\s'\"\\|&;<>()`$]*)"
     r"|(?P<blank>(?:[ \t]|\\\r?\n)+)"
     r"|(?P<comment>(?<![^\s;&|(])#[^\n]*)"
+    rf"|(?P<arithmetic>\$?{_ARITHMETIC.pattern})"
     r"|(?P<end>&&|\|\||;;?|\r?\n|&(?![>&])|[()](?!\())"
     r"|(?P<pipe>\|&?)"
     r"|(?P<heredoc><<-?[ \t]*(?P<mark>['\"]?[\w.]+['\"]?))"
@@ -157,7 +162,7 @@ def split_commands(command: str, *, depth: int = 0) -> list[SimpleCommand]:
     return commands
 
 
-_WORD_KINDS = frozenset(("word", "single", "double", "escaped", "open", "plain"))
+_WORD_KINDS = frozenset(("word", "arithmetic", "single", "double", "escaped", "open", "plain"))
 _OUTER_GROUPS = {"mark": "heredoc", "inner": "double"}
 _TERMINALS = frozenset(("/dev/stdout", "/dev/stderr", "/dev/tty"))
 
@@ -271,6 +276,9 @@ def _read_double(command: str, at: int, word: Word) -> int:
 
 def _read_substitution(command: str, at: int, word: Word) -> int:
     """Read `$(…)` or backquotes; return the position after it."""
+    if arithmetic := _ARITHMETIC.match(command, at + 1):
+        word.text += f"${arithmetic[0]}"
+        return arithmetic.end()
     if command[at] == "`":
         end = command.find("`", at + 1)
         end = len(command) if end < 0 else end
