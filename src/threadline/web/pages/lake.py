@@ -38,7 +38,7 @@ from threadline.web.pages.annotations import SEND_ORIGIN, annotation_facts, read
 from threadline.web.pages.forms import FormField, filter_form, form_on_error, is_safe_value, pager, parse_range
 from threadline.web.pages.period import parse_period, period_chips
 from threadline.web.pages.search import highlight_text
-from threadline.web.pages.sessions import project_url, row_star, sortable_table
+from threadline.web.pages.sessions import last_parts, project_url, row_star, sortable_table
 from threadline.web.pages.usage import (
     MEASURES,
     UsageAnswer,
@@ -307,15 +307,11 @@ def _session_fields(request: PageRequest) -> Iterator[FormField]:
     yield FormField("grep", "Title", "words, or an id", kind="search")
     yield from _people_fields(request)
     projects = _state(request).values("project", _MAX_FACETS)
-    choices = [(name, f"{_last_parts(name)} ({number:,})") for name, number in projects if is_safe_value(name)]
+    choices = [(name, f"{last_parts(name)} ({number:,})") for name, number in projects if is_safe_value(name)]
     yield FormField("project", "Project", choices=[("", "all"), *choices])
     yield FormField("model", "Model", "part of name")
     yield FormField("since", "Since", "7d, 2026-11-03")
     yield FormField("until", "Until", "yesterday")
-
-
-def _last_parts(path: str) -> str:
-    return shorten("/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:]), 40)
 
 
 @form_on_error("Sessions", "sessions", _session_fields, "sort", "limit")

@@ -49,7 +49,7 @@ from threadline.reports import (
 from threadline.web import urls
 from threadline.web.pages.forms import ALL, FormField, filter_form, form_on_error
 from threadline.web.pages.period import Period, parse_period, period_chips
-from threadline.web.pages.sessions import all_sessions, suggested_values
+from threadline.web.pages.sessions import all_sessions, last_parts, suggested_values
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ _MAX_DAYS, _MAX_WEEKS = 120, 120
 _MAX_COLUMNS = 600
 _OTHERS = "others"
 _MAX_PROJECT_TILES, _MAX_SESSION_TILES = 14, 24
-_WHOLE_DOLLARS_FROM = 100
 
 MEASURES: dict[str, Callable[[Row], Decimal | int]] = {
     "amount": lambda row: row.amount or 0,
@@ -493,7 +492,7 @@ def _part_name(usage: UsageAnswer, part: str) -> str:
         case "session":
             return shorten(usage.titles.get(part) or part, 40)
         case "project" | "home" | "transcript":
-            return shorten("/".join(part.replace("\\", "/").rstrip("/").split("/")[-2:]), 40)
+            return last_parts(part)
         case _:
             return shorten(part, 40)
 
@@ -531,7 +530,7 @@ def _project_tiles(request: PageRequest, usage: UsageAnswer, listed: Collection[
     sums = {name: sum((row.amount or Decimal(0) for row in rows), Decimal(0)) for name, rows in projects.items()}
     ordered = sorted(projects, key=lambda name: (-sums[name], name))
     for name in ordered[:_MAX_PROJECT_TILES]:
-        label = shorten("/".join(name.replace("\\", "/").rstrip("/").split("/")[-2:]), 60)
+        label = last_parts(name, 60)
         url = request.url_with(project=name, by="session")
         yield _tile(label, sums[name], url, list(_session_tiles(usage, projects[name], url, listed)))
     rest = sum((sums[name] for name in ordered[_MAX_PROJECT_TILES:]), Decimal(0))
