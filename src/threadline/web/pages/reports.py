@@ -33,6 +33,7 @@ from threadline.web.pages.forms import FormField, filter_form, form_on_error, pa
 from threadline.web.pages.lists import common_fields, session_link
 from threadline.web.pages.period import parse_period, period_chips
 from threadline.web.request import Page
+from threadline.web.session.head import page_header
 
 if TYPE_CHECKING:
     from threadline.model.ledger import WindowLimit
@@ -249,7 +250,6 @@ def todos_page(request: PageRequest) -> Page:
     """The todo and task lists of a session at its end, those of its agents included."""
     cached = request.session()
     rows = list(_list_rows(cached.session.at()))
-    title = shorten(cached.session.title.text, 120) or "Back to the session"
     columns = [Column("What", "what"), Column("Status", "outcome"), Column("List")]
     cells: list[list[Child]] = [
         [
@@ -264,18 +264,14 @@ def todos_page(request: PageRequest) -> Page:
         cells = [[*row_cells, row["owner"]] for row_cells, row in zip(cells, rows, strict=True)]
     main = join(
         (
-            el(
-                "header",
-                el("p", el("a", title, href=cached.links.page()), class_="up"),
-                el("h1", "Todos"),
-                class_="head",
-            ),
+            page_header(cached, "Todos"),
             render_table("Todos and tasks", columns, cells, kind="list", hidden_caption=True)
             if cells
             else el("p", "No todos or tasks at the end of this session."),
         )
     )
-    return Page(f"Todos · {shorten(title, 80)}", "calls", main, rows)
+    title = shorten(cached.session.title.text, 80) or "(no title)"
+    return Page(f"Todos · {title}", "calls", main, rows)
 
 
 def _status(row: dict[str, Any]) -> Child:
