@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from threadline.account import window_limit
@@ -144,7 +145,7 @@ def blocks_page(request: PageRequest) -> Page:
     main = join(
         (
             el("div", el("h1", "Five-hour windows"), time_zone_note(zone), class_="head"),
-            _active_window(active, limit),
+            _active_window(active, limit) if active is not None else _no_active_window(used, zone),
             render_table("Five-hour windows", _WINDOW_COLUMNS, rows, kind="list figures", hidden_caption=True)
             if rows
             else el("p", "Nothing was spent yet.", class_="nothing"),
@@ -155,9 +156,14 @@ def blocks_page(request: PageRequest) -> Page:
     return Page("Five-hour windows", "usage", main, data)
 
 
-def _active_window(window: UsageWindow | None, limit: WindowLimit | None) -> Child:
-    if window is None:
-        return el("p", "No window is active: the last request was more than five hours ago.", class_="note")
+def _no_active_window(used: Sequence[UsageWindow], zone: tzinfo) -> Child:
+    """When the newest of the windows ended; nothing if there are none."""
+    if not used:
+        return EMPTY
+    return el("p", "No window is active. The last one ended at ", time_element(used[0].ends, zone), ".", class_="note")
+
+
+def _active_window(window: UsageWindow, limit: WindowLimit | None) -> Child:
     figures: list[tuple[Child, Child, str | None]] = [
         (number_element(window.sum.tokens), "tokens so far", None),
         (amount_element(window.sum.amount, window.sum.unpriced) or "$0.00", "so far", None),
