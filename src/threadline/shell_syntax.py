@@ -452,6 +452,7 @@ def strip_terminal_escapes(output: str) -> str:
 
 
 _NAME = re.compile(r"[A-Za-z_][\w.+-]*(?:@[\w.^~-]+)?|:")
+_POWERSHELL_ASSIGNMENT = re.compile(r"\$[\w:]+\+?=")
 _EXTENSION = re.compile(r"\.(?:exe|cmd|bat|com)$", re.IGNORECASE)
 # Parts of the shell's syntax, and commands that only prepare the next one.
 _NOT_PROGRAMS = frozenset(
@@ -469,11 +470,14 @@ _GIT_VALUE_OPTIONS = frozenset(
 
 def program_name(simple: SimpleCommand) -> str | None:
     """The name of the program, without folder and extension; None for a part of the shell's syntax."""
-    return _name_of_word(simple.words[0].text) if simple.words else None
+    is_field = len(simple.words) > 1 and simple.words[1].text == "="  # PowerShell: `@{ name = $value; size = 3 }`
+    return _name_of_word(simple.words[0].text) if simple.words and not is_field else None
 
 
 @lru_cache(maxsize=4096)
 def _name_of_word(word: str) -> str | None:
+    if _POWERSHELL_ASSIGNMENT.match(word):
+        return None
     name = _EXTENSION.sub("", word.replace("\\", "/").rsplit("/", 1)[-1])
     return name if _NAME.fullmatch(name) and name not in _NOT_PROGRAMS else None
 

@@ -454,6 +454,15 @@ def test_arithmetic_is_not_a_command(command: str, programs: list[str]) -> None:
     assert program_names(split_commands(command)) == programs
 
 
+def test_assignments_of_powershell_are_not_commands() -> None:
+    """Neither a variable that gets a path, nor the fields of an object."""
+    command = (
+        "$p='a\\b\\list.json'; Get-Content $p | ForEach-Object { [ordered]@{ kind = $_.a; size = $_.b } } | Out-Null"
+    )
+    assert program_names(parse_shell_call("PowerShell", {"command": command})) == ["Get-Content", "Out-Null"]
+    assert program_names(split_commands("$HOME/bin/deploy --now")) == ["deploy"]
+
+
 def test_arithmetic_in_quotes_runs_nothing() -> None:
     """A word has the commands whose output is part of it, and a sum is none."""
     (simple,) = split_commands('echo "$((i+1)) of $(ls)"')
