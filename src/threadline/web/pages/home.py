@@ -45,7 +45,7 @@ from threadline.render.html import (
     weekday_hour_map,
 )
 from threadline.web import urls
-from threadline.web.insight.digest import compute_digest, newest_usage
+from threadline.web.insight.digest import compute_digest, latest_with_usage
 from threadline.web.pages.annotations import SEND_ORIGIN, read_or_none, saved_searches_list
 from threadline.web.pages.forms import progress_bar
 from threadline.web.pages.sessions import all_sessions, project_url, row_facts, row_star, session_cost, session_rows
@@ -127,7 +127,7 @@ def home_page(request: PageRequest) -> Page:
         (
             el("h1", "threadline", class_="visually-hidden"),
             _week_section(request, week, calendar, today),
-            _running_section(running, zone),
+            _session_block("Running now", running, zone) if running else None,
             _resume_section(briefs, recent, zone),
             _causes_section(request, week),
             _block("Budgets", budget_list(budgets)) if budgets else None,
@@ -214,13 +214,10 @@ class Week(Struct, frozen=True):
 
 def _read_week(request: PageRequest) -> Week:
     zone = request.zone()
-    period = DigestPeriod.parse(PeriodUnit.WEEK, "", now=request.now, zone=zone)
-    newest = newest_usage(request)
-    is_now = newest is None or newest >= period.since
-    if not is_now and newest is not None:
-        period = DigestPeriod.containing(PeriodUnit.WEEK, in_zone(newest, zone).date(), zone)
+    this_week = DigestPeriod.parse(PeriodUnit.WEEK, "", now=request.now, zone=zone)
+    period = latest_with_usage(request, this_week)
     first, last = in_zone(period.since, zone), in_zone(period.until, zone)
-    title = "This week" if is_now else f"Week of {first.day} {first:%B} to {last.day} {last:%B}"
+    title = "This week" if period == this_week else f"Week of {first.day} {first:%B} to {last.day} {last:%B}"
     digest = compute_digest(request, period) if request.pool.insight.is_stored(request.archive) else None
     if digest is not None:
         return Week(title, period, digest.sum, digest.compared, digest)
@@ -281,12 +278,6 @@ def _describe_change(week: Week) -> str:
     change = (amount - before) / before
     direction = "more" if change >= 0 else "less"
     return f"spent, {abs(float(change)):.0%} {direction} than the week before"
-
-
-def _running_section(rows: list[SessionRow], zone: tzinfo) -> Child:
-    if not rows:
-        return None
-    return _session_block("Running now", rows, zone)
 
 
 def _resume_section(briefs: Sequence[SessionBrief], rows: list[SessionRow], zone: tzinfo) -> Child:
