@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline import insight
 from threadline.model.insight.outcomes import OutcomeKind
-from threadline.model.text import count, format_amount, format_changes
+from threadline.model.text import count, format_amount, format_changes, noun_for
 from threadline.model.times import zone_name
 from threadline.render import shorten
 from threadline.render.html import (
@@ -114,8 +114,8 @@ def outcome_figures(total: OutcomeGroup) -> list[tuple[Child, Child, str | None]
     """What was produced in all, and what each part of it cost on average."""
     runs = f"{count(total.test_runs, 'test run').partition(' ')[2]}, {total.failed_runs:,} failed"
     figures: list[tuple[Child, Child, str | None]] = [
-        (f"{total.commits:,}", count(total.commits, "commit").partition(" ")[2], None),
-        (f"{total.pull_requests:,}", count(total.pull_requests, "pull request").partition(" ")[2], None),
+        (f"{total.commits:,}", noun_for(total.commits, "commit"), None),
+        (f"{total.pull_requests:,}", noun_for(total.pull_requests, "pull request"), None),
         (f"{total.test_runs:,}", runs, None),
         (format_changes(total.added, total.removed), f"lines in {count(total.files, 'file')}", None),
         (f"{total.surviving:,}", "lines survive", "added lines that no later edit of the same session removed"),

@@ -17,7 +17,7 @@ from threadline.files import escape_path
 from threadline.model.insight.digest import DigestPeriod, PeriodUnit
 from threadline.model.ledger import Sum
 from threadline.model.places import ProblemKind
-from threadline.model.text import count, format_amount, format_changes, format_duration, format_percent
+from threadline.model.text import count, format_amount, format_changes, format_duration, format_percent, noun_for
 from threadline.model.times import in_zone, parse_moment, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
@@ -259,11 +259,11 @@ def _week_figures(week: Week) -> Iterator[tuple[Child, Child, str | None]]:
     digest = week.digest
     if digest is None:
         return
-    yield f"{len(digest.sessions):,}", "session" if len(digest.sessions) == 1 else "sessions", None
+    yield f"{len(digest.sessions):,}", noun_for(len(digest.sessions), "session"), None
     yield format_duration(digest.worked) or "0s", "worked", "the time in which at least one session was active"
     work = digest.work
     if work.commits:
-        yield f"{work.commits:,}", "commit" if work.commits == 1 else "commits", None
+        yield f"{work.commits:,}", noun_for(work.commits, "commit"), None
     if work.files:
         yield format_changes(work.added, work.removed), f"lines in {count(work.files, 'file')}", None
     rewritten = next((waste for waste in digest.waste if waste.label.startswith("Cache breaks")), None)

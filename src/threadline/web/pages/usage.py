@@ -14,7 +14,7 @@ from threadline.errors import BadQuery, Error
 from threadline.files import BUDGETS, settings_file
 from threadline.model.budgets import BudgetUse
 from threadline.model.ledger import Key, Row, Rows, Sum
-from threadline.model.text import count, format_amount, format_tokens, short_model_name
+from threadline.model.text import count, format_amount, format_tokens, noun_for, short_model_name
 from threadline.model.times import in_zone, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
@@ -248,7 +248,7 @@ def totals_block(total: Sum) -> Child:
         ("output", number_element(total.output)),
         ("cache write", number_element(total.cache_write)),
         ("cache read", number_element(total.cache_read)),
-        (count(total.charges, "charge").partition(" ")[2], f"{total.charges:,}"),
+        (noun_for(total.charges, "charge"), f"{total.charges:,}"),
     )
     return figures_row((value, name, None) for name, value in figures)
 
