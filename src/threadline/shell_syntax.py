@@ -23,11 +23,16 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# `((…))`, which computes a number: it runs nothing, unless a command is substituted in it.
+_ARITHMETIC = re.compile(
+    r"\(\((?:[^()`$\n]++|\$(?!\()|\((?:[^()`$\n]++|\$(?!\()|\((?:[^()`$\n]++|\$(?!\())*+\))*+\))*+\)\)"
+)
 _STEP = re.compile(
     # Most steps are words of plain characters: the first alternative is what `plain` matches where no other can.
     r"(?P<word>[^\s'\"\\|&;<>()`$#0-9][^\s'\"\\|&;<>()`$]*)"
     r"|(?P<blank>(?:[ \t]|\\\r?\n)+)"
     r"|(?P<comment>(?<![^\s;&|(])#[^\n]*)"
+    rf"|(?P<arithmetic>\$?{_ARITHMETIC.pattern})"
     r"|(?P<end>&&|\|\||;;?|\r?\n|&(?![>&])|[()](?!\())"
     r"|(?P<pipe>\|&?)"
     r"|(?P<heredoc><<-?[ \t]*(?P<mark>['\"]?[\w.]+['\"]?))"
@@ -157,7 +162,7 @@ def split_commands(command: str, *, depth: int = 0) -> list[SimpleCommand]:
     return commands
 
 
-_WORD_KINDS = frozenset(("word", "single", "double", "escaped", "open", "plain"))
+_WORD_KINDS = frozenset(("word", "arithmetic", "single", "double", "escaped", "open", "plain"))
 _OUTER_GROUPS = {"mark": "heredoc", "inner": "double"}
 _TERMINALS = frozenset(("/dev/stdout", "/dev/stderr", "/dev/tty"))
 
@@ -271,6 +276,9 @@ def _read_double(command: str, at: int, word: Word) -> int:
 
 def _read_substitution(command: str, at: int, word: Word) -> int:
     """Read `$(…)` or backquotes; return the position after it."""
+    if arithmetic := _ARITHMETIC.match(command, at + 1):
+        word.text += f"${arithmetic[0]}"
+        return arithmetic.end()
     if command[at] == "`":
         end = command.find("`", at + 1)
         end = len(command) if end < 0 else end
@@ -444,6 +452,7 @@ def strip_terminal_escapes(output: str) -> str:
 
 
 _NAME = re.compile(r"[A-Za-z_][\w.+-]*(?:@[\w.^~-]+)?|:")
+_POWERSHELL_ASSIGNMENT = re.compile(r"\$[\w:]+\+?=")
 _EXTENSION = re.compile(r"\.(?:exe|cmd|bat|com)$", re.IGNORECASE)
 # Parts of the shell's syntax, and commands that only prepare the next one.
 _NOT_PROGRAMS = frozenset(
@@ -461,11 +470,14 @@ _GIT_VALUE_OPTIONS = frozenset(
 
 def program_name(simple: SimpleCommand) -> str | None:
     """The name of the program, without folder and extension; None for a part of the shell's syntax."""
-    return _name_of_word(simple.words[0].text) if simple.words else None
+    is_field = len(simple.words) > 1 and simple.words[1].text == "="  # PowerShell: `@{ name = $value; size = 3 }`
+    return _name_of_word(simple.words[0].text) if simple.words and not is_field else None
 
 
 @lru_cache(maxsize=4096)
 def _name_of_word(word: str) -> str | None:
+    if _POWERSHELL_ASSIGNMENT.match(word):
+        return None
     name = _EXTENSION.sub("", word.replace("\\", "/").rsplit("/", 1)[-1])
     return name if _NAME.fullmatch(name) and name not in _NOT_PROGRAMS else None
 

@@ -437,6 +437,38 @@ def test_programs() -> None:
     assert program_names(split_commands(command)) == ["git", "grep", "python3", "ls"]
 
 
+@pytest.mark.parametrize(
+    ("command", "programs"),
+    [
+        ("i=$((i+1))", []),
+        ("((i++)) && ls", ["ls"]),
+        ("for ((i=0; i<3; i++)); do echo $((i+1)); done", ["echo"]),
+        ("x=$(( (i + 1) * 2 )); pwd", ["pwd"]),
+        ("x=$((1<<3))\nls\n3", ["ls"]),
+        ("((ls; pwd); id)", ["ls", "pwd", "id"]),
+        ("echo $(( $(wc -l < a) + 1 )) | cat", ["echo", "cat"]),
+    ],
+)
+def test_arithmetic_is_not_a_command(command: str, programs: list[str]) -> None:
+    """`((…))` and `$((…))` compute a number. Two open parentheses may also begin two subshells."""
+    assert program_names(split_commands(command)) == programs
+
+
+def test_assignments_of_powershell_are_not_commands() -> None:
+    """Neither a variable that gets a path, nor the fields of an object."""
+    command = (
+        "$p='a\\b\\list.json'; Get-Content $p | ForEach-Object { [ordered]@{ kind = $_.a; size = $_.b } } | Out-Null"
+    )
+    assert program_names(parse_shell_call("PowerShell", {"command": command})) == ["Get-Content", "Out-Null"]
+    assert program_names(split_commands("$HOME/bin/deploy --now")) == ["deploy"]
+
+
+def test_arithmetic_in_quotes_runs_nothing() -> None:
+    """A word has the commands whose output is part of it, and a sum is none."""
+    (simple,) = split_commands('echo "$((i+1)) of $(ls)"')
+    assert simple.words[1].commands == ["ls"]
+
+
 def test_changed_lines() -> None:
     """From the patch, the whole content, or the input."""
     patch = {"structuredPatch": [{"lines": [" a", "-b", "+c", "+d"]}]}

@@ -193,7 +193,7 @@ class _Causes:
         id_ = agent.id if agent is not None else None
         key = kind, charge.part or charge.message, charge.place, None
         turn = self._turn(id_, charge.place)
-        return self._causes.setdefault((id_, key), _Cause(kind, label, _line_place(charge), id_, turn, is_exact=True))
+        return self._causes.setdefault((id_, key), _Cause(kind, label, _line_place(charge), id_, turn))
 
     def add_whole(self, charge: Charge) -> None:
         """Attribute a charge to its request or agent, because the session does not contain what was sent."""
@@ -323,8 +323,7 @@ class _PricedWindow:
         self._filler = filler
         filler.before_change = self._settle_before_change
         self._owners: list[_Cause] = []
-        # Requests that are not settled, in order: how many of the first slices were read, at which price per million
-        # tokens, and how many slices there were.
+        # Requests that are not settled, in order.
         self._notes: list[_Note] = []
         # For each slice, how many of these notes there were when it was added or last settled by itself; and what that
         # settled: price and requests.

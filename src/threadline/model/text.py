@@ -78,7 +78,12 @@ _MAX_LISTED = 8
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """Format a count with its noun: `1 call`, `1,204 calls`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number:,} {noun_for(number, noun, plural)}"
+
+
+def noun_for(number: int, noun: str, plural: str | None = None) -> str:
+    """The noun in the form that a number needs: `call`, `calls`."""
+    return noun if number == 1 else plural or f"{noun}s"
 
 
 def is_path_or_end(path: str, end: str) -> bool:
@@ -106,7 +111,7 @@ def no_such_number(noun: str, number: int, total: int, *, plural: str | None = N
     >>> no_such_number("turn", 9, 3)
     'No turn 9: the session has 3 turns.'
     """
-    total_text = count(total, noun, plural) if total else f"no {plural or noun + 's'}"
+    total_text = count(total, noun, plural) if total else f"no {noun_for(total, noun, plural)}"
     return f"No {noun} {number}: the {owner} has {total_text}."
 
 

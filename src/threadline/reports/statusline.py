@@ -114,7 +114,7 @@ def _real_transcript(path: str) -> Path | None:
 
 
 def read_recent_usage(
-    named: SessionRef, homes: Iterable[Home], table: Rates, *, since: datetime, seconds: float = DEFAULT_SECONDS
+    named: SessionRef, homes: Iterable[Home], rates: Rates, *, since: datetime, seconds: float = DEFAULT_SECONDS
 ) -> RecentUsage:
     """Read a session, and for at most `seconds` what changed in homes since a moment."""
     searched = Homes(homes)
@@ -122,7 +122,7 @@ def read_recent_usage(
     last = reader.session(named) if named.main is not None else None
     until = monotonic() + seconds
     is_complete, not_read = reader.others(searched, since, lambda: monotonic() >= until)
-    ledger = ledger_from_sightings(reader.sightings, table, reader.problems)
+    ledger = ledger_from_sightings(reader.sightings, rates, reader.problems)
     return RecentUsage(named, since, ledger, last, not_read, is_complete)
 
 

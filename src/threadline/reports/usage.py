@@ -20,7 +20,7 @@ from threadline.model.ledger import Charge, Key, MissingAgent, Row, Rows, Sum, s
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.reported_costs import ReportedDay, ReportedUsage
 from threadline.model.text import count, format_tokens, join_some, plain_decimal
-from threadline.model.times import in_zone, zone_name
+from threadline.model.times import FIRST_MOMENT, in_zone, zone_name
 from threadline.model.usage import StatsCache, parse_token_count
 from threadline.parse import decode_content, read_side_bytes
 
@@ -49,7 +49,7 @@ class UsageReport(Struct, frozen=True):
     ledger: Ledger
     rows: Rows
     total: Sum
-    place: tzinfo
+    tz: tzinfo
     since: datetime | None = None
     until: datetime | None = None
     left_out: int = 0
@@ -64,7 +64,7 @@ class UsageReport(Struct, frozen=True):
     @property
     def zone(self) -> str:
         """The name of the time zone of its days."""
-        return zone_name(self.place)
+        return zone_name(self.tz)
 
     @property
     def by(self) -> _KeyPath:
@@ -163,10 +163,10 @@ def _last_times(
         return {}
     last: dict[_KeyPath, datetime] = {}
     for charge in ledger:
-        when = charge.timestamp or _EARLIEST
+        when = charge.timestamp or FIRST_MOMENT
         for path in groups_of(charge):
             for depth in range(1, len(path) + 1):
-                last[path[:depth]] = max(when, last.get(path[:depth], _EARLIEST))
+                last[path[:depth]] = max(when, last.get(path[:depth], FIRST_MOMENT))
     return last
 
 
@@ -248,7 +248,10 @@ def usage_document(report: UsageReport) -> dict[str, Any]:
         "since": report.since,
         "until": report.until,
         "prices": price_digests(report.ledger),
-        "problems": [{"kind": p.kind, "place": str(p.place), "message": p.message} for p in report.ledger.problems],
+        "problems": [
+            {"kind": problem.kind, "place": str(problem.place), "message": problem.message}
+            for problem in report.ledger.problems
+        ],
         "left_out": report.left_out,
         "missing_agents": missing_agents_record(report.ledger.missing_agents),
         "notes": list(usage_notes(report)),
@@ -285,9 +288,6 @@ def sum_as_json(total: Sum) -> dict[str, Any]:
     """Return a sum as JSON values. The amount has no exponent and no trailing zeros."""
     amount = plain_decimal(total.amount) if total.amount is not None else None
     return {**sum_fields(total), "amount": amount}
-
-
-_EARLIEST = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache, partial
 from http import HTTPStatus
@@ -30,7 +29,6 @@ _CONVERSATIONS = frozenset({"session", "agent"})
 """The kinds of pages without filters and rows, which do not need the script for lists."""
 CACHED_ASSET = "private, max-age=31536000, immutable"
 _SCRIPT_FOLDER = Path(__file__).parent / "assets"
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NAVIGATION: tuple[tuple[str, str, str], ...] = (
     (urls.SESSIONS, "Sessions", "sessions"),
     (urls.SEARCH, "Search", "search"),

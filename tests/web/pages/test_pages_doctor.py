@@ -72,6 +72,21 @@ def test_shows_problems_from_the_index_at_once(tmp_path: Path) -> None:
         assert f"/session/{SESSION}?at=L2#L2" in ParsedPage(page).links
 
 
+def test_unknown_data_is_not_called_damage(tmp_path: Path) -> None:
+    """Of a transcript with an unknown kind of entry and no damage, the page does not say that 0 B are damaged."""
+    rows = transcript(prompt("words"), reply("ok"))
+    write(tmp_path / "home" / "projects" / "-work" / f"{SESSION}.jsonl", *rows, {"type": "weather", "sky": "blue"})
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
+        deadline = monotonic() + _MAX_SECONDS
+        page = ask(archive, "/doctor")
+        while data(page)["state"] == "at work" and monotonic() < deadline:
+            sleep(0.05)
+            page = ask(archive, "/doctor")
+    words = ParsedPage(page).words
+    assert "Nothing is damaged." in words
+    assert "0 B" not in words
+
+
 def test_lists_missing_fields_by_kind(tmp_path: Path) -> None:
     """A field that rows lack is listed once with its count, and the index knows each row."""
     write(tmp_path / "home" / "projects" / "-work" / f"{SESSION}.jsonl", {"type": "user"}, {"type": "user"})

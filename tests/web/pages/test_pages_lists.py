@@ -59,6 +59,36 @@ def test_a_row_says_what_happened(shelf_home: Path) -> None:
     assert all(text in words for text in ("feature/shelf", "1 agent", "1 failed"))
 
 
+def test_agents_without_a_transcript_count_in_filter_and_order(shelf_home: Path) -> None:
+    """A session whose row shows agents is found by the filter and comes first when sorted by agents."""
+    newer = "5e551011-0000-4000-8000-00000000000a"
+    replies = [transcripts.reply(f"Board {number} is painted.") for number in range(30)]
+    _write_session(shelf_home, transcripts.prompt("Paint the shelf"), *replies, session=newer)
+    with Archive(threadline.open(shelf_home).homes, stale_ok=True) as archive:
+        listed, ordered, filtered = (
+            [row["session"] for row in data(ask(archive, f"/sessions{query}"))["sessions"]]
+            for query in ("", "?sort=agents", "?only=agents")
+        )
+    assert listed == [newer, transcripts.SESSION]
+    assert ordered == [transcripts.SESSION, newer]
+    assert filtered == [transcripts.SESSION]
+
+
+def test_the_end_of_the_last_window_is_shown(tmp_path: Path) -> None:
+    """A window may have ended soon after its last request. If nothing was ever spent, the page names no window."""
+    folder = tmp_path / "home" / "projects" / "-work-app"
+    transcripts.write(folder / "empty.jsonl", *transcripts.transcript(transcripts.prompt("Sort the shelf")))
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
+        assert "window is active" not in parse_page(archive, "/blocks").words
+    for session, time in (("5e551011-0000-4000-8000-00000000000a", "06:30"), (transcripts.SESSION, "10:59")):
+        pen = transcripts.Pen(session, start=datetime.fromisoformat(f"{NOW:%Y-%m-%d}T{time}:00+00:00"))
+        rows = transcripts.transcript(transcripts.prompt("Sort the shelf"), transcripts.reply("Sorted."), pen=pen)
+        transcripts.write(folder / f"{session}.jsonl", *rows)
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
+        words = parse_page(archive, "/blocks?tz=UTC").words
+    assert f"No window is active. The last one ended at {NOW:%Y-%m-%d} 11:00." in words
+
+
 def test_sessions_are_grouped_by_day(demo: Archive) -> None:
     """Each day has one heading, newest first; with another order there are none."""
     rows = data(ask(demo, "/sessions?tz=UTC"))["sessions"]

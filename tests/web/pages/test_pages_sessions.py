@@ -44,7 +44,8 @@ def test_pagination_shows_each_session_once(demo: Archive) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "key"), [("cost", "amount"), ("turns", "turns"), ("calls", "calls"), ("agents", "agents")]
+    ("order", "key"),
+    [("cost", "amount"), ("turns", "turns"), ("calls", "calls"), ("agents", "agents"), ("agents", "started_agents")],
 )
 def test_sorts_sessions_without_losing_any(demo: Archive, order: str, key: str) -> None:
     """The largest come first, and no session is lost."""

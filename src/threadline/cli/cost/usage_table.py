@@ -265,11 +265,11 @@ def _time_span(usage_report: UsageReport) -> str:
     """The time range, with minutes only if it does not start or end with a day."""
     parts = []
     if usage_report.since is not None:
-        parts.append(f"from {_format_minute(in_zone(usage_report.since, usage_report.place))}")
+        parts.append(f"from {_format_minute(in_zone(usage_report.since, usage_report.tz))}")
     if usage_report.until is not None:
-        local = in_zone(usage_report.until, usage_report.place)
+        local = in_zone(usage_report.until, usage_report.tz)
         ends_a_day = usage_report.until > _LAST_MOMENT or not _has_time_of_day(
-            in_zone(usage_report.until + _RESOLUTION, usage_report.place)
+            in_zone(usage_report.until + _RESOLUTION, usage_report.tz)
         )
         parts.append(f"to {local.date().isoformat() if ends_a_day else _format_minute(local)}")
     return " ".join(parts)

@@ -138,7 +138,7 @@ def _list_commits(repository: Repository, start: str, path: str) -> list[tuple[s
     )
     rows = [line.split() for line in lines]
     commits = {row[0] for row in rows}
-    return [(row[0], tuple(parent for parent in row[1:] if parent in commits)) for row in rows if row]
+    return [(row[0], tuple(parent for parent in row[1:] if parent in commits)) for row in rows]
 
 
 def _renamed_from(repository: Repository, commit: str, path: str) -> tuple[str, str] | None:

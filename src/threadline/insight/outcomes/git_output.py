@@ -161,7 +161,7 @@ def _printed_commits(output: str, kinds: Sequence[str], recorded: tuple[str, str
 
 
 def _kind_of_line(match: re.Match[str], number: int, lines: int, kinds: Sequence[str]) -> str:
-    """Which of the commands of a compound command printed a line."""
+    """What the command did that printed a line, if several commands that make commits were run at once."""
     if len(set(kinds)) <= 1:
         return kinds[0] if kinds else "committed"
     if len(kinds) == lines:

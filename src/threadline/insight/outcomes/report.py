@@ -52,7 +52,7 @@ class OutcomeReport:
     @cached_property
     def changes(self) -> list[tuple[LineChange, int]]:
         """The edits of the period, oldest first, and how many lines of each survive."""
-        changes = _once(self._facts.changes)
+        changes = _drop_copies(self._facts.changes)
         changes.sort(key=lambda change: outcome_sort_key(change.timestamp, change.place))
         surviving = _count_surviving(changes, self._count_lines)
         return [(change, surviving[at]) for at, change in enumerate(changes) if self._is_in_period(change.timestamp)]
@@ -179,7 +179,7 @@ def _key_function(by: str, zone: tzinfo) -> Callable[[SessionOutcome | LineChang
     return lambda row: str(getattr(row, by) or NONE)
 
 
-def _once(changes: Iterable[LineChange]) -> list[LineChange]:
+def _drop_copies(changes: Iterable[LineChange]) -> list[LineChange]:
     """Edits, each once: a copy of a session repeats its calls."""
     return list({(change.call or str(change.place), change.path): change for change in changes}.values())
 

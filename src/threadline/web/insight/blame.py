@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from threadline import insight
 from threadline.errors import NotFound
-from threadline.model.text import count, format_percent, format_time, short_model_name
+from threadline.model.text import count, format_percent, format_time, noun_for, short_model_name
 from threadline.model.times import zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import Child, el, facts_row, figures_row, join
@@ -135,7 +135,7 @@ def _summary(result: Blame) -> Markup:
     total = len(lines) or 1
     return figures_row(
         [
-            (f"{len(lines):,}", count(len(lines), "line").partition(" ")[2], None),
+            (f"{len(lines):,}", noun_for(len(lines), "line"), None),
             *(
                 ([f"{number:,} ", el("small", format_percent(number / total))], label, hint)
                 for number, label, hint in figures

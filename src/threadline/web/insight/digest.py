@@ -101,15 +101,18 @@ def parse_digest_period(request: PageRequest) -> DigestPeriod:
         if (value := request.text(str(named))) is not None:
             unit, when = named, value
     period = DigestPeriod.parse(unit, (when or "")[:80], now=request.now, zone=zone)
-    if when is not None:
-        return period
-    newest = newest_usage(request)
+    return latest_with_usage(request, period) if when is None else period
+
+
+def latest_with_usage(request: PageRequest, period: DigestPeriod) -> DigestPeriod:
+    """The current day, week or month; if nothing was spent since it began, the newest one in which something was."""
+    newest = _newest_usage(request)
     if newest is None or newest >= period.since:
         return period
-    return DigestPeriod.containing(unit, in_zone(newest, zone).date(), zone)
+    return DigestPeriod.containing(period.unit, in_zone(newest, request.zone()).date(), request.zone())
 
 
-def newest_usage(request: PageRequest) -> datetime | None:
+def _newest_usage(request: PageRequest) -> datetime | None:
     """The start of the newest day with usage."""
     ledger = request.archive.ledger(calls=False, project=request.text("project"))
     day = last_day_with_usage(ledger, request.now, request.zone())

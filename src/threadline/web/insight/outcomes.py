@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline import insight
 from threadline.model.insight.outcomes import OutcomeKind
-from threadline.model.text import count, format_amount, format_changes
+from threadline.model.text import count, format_amount, format_changes, noun_for
 from threadline.model.times import zone_name
 from threadline.render import shorten
 from threadline.render.html import (
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from threadline.model.insight.outcomes import OutcomeGroup, SessionOutcome
     from threadline.web.request import PageRequest
 
-KEYS = ("session", "project", "day", "model")
-"""What outcomes can be added up by."""
 _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "commit": ("commits", ("commit",)),
     "pull-request": ("pull requests", ("pull-request",)),
@@ -65,7 +63,7 @@ class OutcomeAnswer(Struct, frozen=True):
 @form_on_error("Outcomes", "insight", period_fields, "by", "kind", "limit")
 def outcomes_page(request: PageRequest) -> Page:
     """What all sessions produced in a period, by session, project, day or model; and each outcome."""
-    by = request.choice("by", KEYS, "session")
+    by = request.choice("by", insight.OUTCOME_KEYS, "session")
     kind = request.choice("kind", tuple(_KINDS), "commit")
     shown = parse_range(request, _ROWS_PER_PAGE)
     period = parse_period(request)
@@ -82,7 +80,7 @@ def outcomes_page(request: PageRequest) -> Page:
     main = join(
         (
             insight_head(request, "Outcomes", *period.describe(zone)),
-            el("div", period_chips(request, period), by_chips(request, KEYS, by), class_="links"),
+            el("div", period_chips(request, period), by_chips(request, insight.OUTCOME_KEYS, by), class_="links"),
             filter_form(request, list(period_fields(request)), preserve=("by", "kind", "limit")),
             figures_row(outcome_figures(answer.total)) if answer.total is not None else None,
             _group_section(request, answer, by) if answer.groups else None,
@@ -116,8 +114,8 @@ def outcome_figures(total: OutcomeGroup) -> list[tuple[Child, Child, str | None]
     """What was produced in all, and what each part of it cost on average."""
     runs = f"{count(total.test_runs, 'test run').partition(' ')[2]}, {total.failed_runs:,} failed"
     figures: list[tuple[Child, Child, str | None]] = [
-        (f"{total.commits:,}", count(total.commits, "commit").partition(" ")[2], None),
-        (f"{total.pull_requests:,}", count(total.pull_requests, "pull request").partition(" ")[2], None),
+        (f"{total.commits:,}", noun_for(total.commits, "commit"), None),
+        (f"{total.pull_requests:,}", noun_for(total.pull_requests, "pull request"), None),
         (f"{total.test_runs:,}", runs, None),
         (format_changes(total.added, total.removed), f"lines in {count(total.files, 'file')}", None),
         (f"{total.surviving:,}", "lines survive", "added lines that no later edit of the same session removed"),

@@ -25,20 +25,16 @@ if TYPE_CHECKING:
     from threadline.model.calls import ToolGroup
     from threadline.web.request import PageRequest
 
-KEYS = ("tool", "server", "command", "model", "version", "day", "week", "project")
-"""What calls can be added up by."""
 _TIME_KEYS = frozenset(("day", "week"))
 _MAX_GROUPS = 60
 _OUTCOMES = ("ok", "error", "denied", "interrupted or lost")
-_NO_VALUE = 0.0
 
 
 class _Figure(Struct, frozen=True):
-    """A column: its heading, tooltip, what it sorts by, what it shows, and its class (phones hide `minor` columns)."""
+    """A column: its heading, tooltip, what it shows of a group, and its class (phones hide `minor` columns)."""
 
     heading: str
     hint: str | None
-    value: Callable[[ToolGroup], float]
     text: Callable[[ToolGroup], Child]
     kind: str = "number minor"
 
@@ -61,66 +57,57 @@ def _failure_cell(group: ToolGroup) -> Child:
 
 
 FIGURES: dict[str, _Figure] = {
-    "calls": _Figure("Calls", None, lambda group: group.calls, lambda group: f"{group.calls:,}", "number"),
+    "calls": _Figure("Calls", None, lambda group: f"{group.calls:,}", "number"),
     "failed": _Figure(
         "Failed",
         "the share of calls that did not succeed, of those that ended",
-        lambda group: group.failure_rate,
         _failure_cell,
         "share",
     ),
     "errors": _Figure(
         "Errors",
         "failed calls, without commands that ended with an exit code",
-        lambda group: group.errors - group.exit_codes,
         lambda group: _positive(group.errors - group.exit_codes),
     ),
     "exit": _Figure(
         "Exit code",
         "commands that ended with an exit code other than 0",
-        lambda group: group.exit_codes,
         lambda group: _positive(group.exit_codes),
     ),
     "denied": _Figure(
         "Denied",
         "calls that a person, a rule or a hook refused",
-        lambda group: group.denied,
         lambda group: _positive(group.denied),
     ),
     "stopped": _Figure(
         "Stopped",
         "calls that were interrupted, or whose result never came",
-        lambda group: group.interrupted + group.lost,
         lambda group: _positive(group.interrupted + group.lost),
     ),
     "median": _Figure(
         "Median",
         "half of the calls took longer; with waiting for permission",
-        lambda group: group.median or _NO_VALUE,
         lambda group: _seconds(group.median),
         "number",
     ),
     "p95": _Figure(
         "95th percentile",
         "one in twenty calls took longer",
-        lambda group: group.p95 or _NO_VALUE,
         lambda group: _seconds(group.p95),
     ),
     "output": _Figure(
         "Output",
         "the size of the results in tokens; ~ marks an estimate",
-        lambda group: group.output_tokens or 0,
         lambda group: _estimated(group, format_tokens(group.output_tokens) if group.output_tokens else ""),
     ),
     "amount": _Figure(
         "Amount",
         "what it cost to send the results, and to carry them with later requests; ~ marks an estimate",
-        lambda group: float(group.carried or 0),
         lambda group: _estimated(group, format_amount(group.carried) if group.carried else ""),
         "number",
     ),
 }
-"""The columns by the name that `sort` has for them."""
+"""The columns by what they are sorted by, which is a value of `insight.TOOL_SORTS`."""
 
 
 def _fields(request: PageRequest) -> Iterator[FormField]:
@@ -133,21 +120,21 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
 @prepare_first
 def tools_page(request: PageRequest) -> Page:
     """Calls, failures, durations and costs by tool, server, program, model, version, time or project."""
-    by = request.choice("by", KEYS, "tool")
+    by = request.choice("by", insight.TOOL_KEYS, "tool")
     is_time = by in _TIME_KEYS
     sort = request.choice("sort", (*FIGURES, "key"), "key" if is_time else "calls")
     period = parse_period(request)
     zone = request.zone()
     filters = (period, request.text("project"), request.text("session"), request.texts("tool"))
     groups = request.cached("tools by", lambda: _compute(request, period, by), *filters, by, zone_name(zone))
-    shown = sorted(groups, key=FIGURES[sort].value, reverse=True) if sort != "key" else groups
+    shown = groups if sort == "key" else insight.select_tool_groups(groups, by, sort, None)
     content: Child = el("p", "No calls in this period. Remove a filter.", class_="nothing")
     if groups:
         content = join((_chart(groups, by) if is_time else None, _table(request, shown, by, sort)))
     main = join(
         (
             insight_head(request, "Tools", *period.describe(zone)),
-            el("div", period_chips(request, period), by_chips(request, KEYS, by), class_="links"),
+            el("div", period_chips(request, period), by_chips(request, insight.TOOL_KEYS, by), class_="links"),
             filter_form(request, list(_fields(request)), preserve=("by", "sort")),
             content,
         )

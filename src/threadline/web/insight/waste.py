@@ -16,7 +16,7 @@ from threadline import insight
 from threadline.errors import BadQuery
 from threadline.model.context import BreakCause
 from threadline.model.insight.waste import WASTE_RULES, WasteLimits
-from threadline.model.text import count, format_amount, format_tokens
+from threadline.model.text import count, format_amount, format_tokens, noun_for
 from threadline.model.times import zone_name
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, Column, TableRow, choice_chip, el, figures_row, join, render_table
@@ -101,7 +101,7 @@ def render_findings(
     figures: tuple[tuple[Child, str], ...] = (
         (format_amount(amount), "in findings, which may overlap"),
         (format_share(amount, total), f"of {format_amount(total)}"),
-        (f"{len(shown):,}", count(len(shown), "finding").partition(" ")[2]),
+        (f"{len(shown):,}", noun_for(len(shown), "finding")),
     )
     return join(
         (

@@ -106,8 +106,10 @@ def _headline(result: Examination) -> Child:
     share = el("b", _format_share(result.understood))
     text = f" of {format_size(result.bytes)} understood"
     note = "Nothing in these transcripts is skipped: every byte is parsed, shown and counted."
-    if not is_whole:
+    if result.malformed_bytes:
         note = f"{format_size(result.malformed_bytes)} are damaged. The rest is parsed, shown and counted."
+    elif not is_whole:
+        note = "Nothing is damaged. What this version of threadline does not know is shown as JSON."
     kind = "headline good" if is_whole else "headline"
     return el("div", el("p", share, text, class_=kind), el("p", note, class_="note"))
 

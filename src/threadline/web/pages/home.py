@@ -17,7 +17,7 @@ from threadline.files import escape_path
 from threadline.model.insight.digest import DigestPeriod, PeriodUnit
 from threadline.model.ledger import Sum
 from threadline.model.places import ProblemKind
-from threadline.model.text import count, format_amount, format_changes, format_duration, format_percent
+from threadline.model.text import count, format_amount, format_changes, format_duration, format_percent, noun_for
 from threadline.model.times import in_zone, parse_moment, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
@@ -45,7 +45,7 @@ from threadline.render.html import (
     weekday_hour_map,
 )
 from threadline.web import urls
-from threadline.web.insight.digest import compute_digest, newest_usage
+from threadline.web.insight.digest import compute_digest, latest_with_usage
 from threadline.web.pages.annotations import SEND_ORIGIN, read_or_none, saved_searches_list
 from threadline.web.pages.forms import progress_bar
 from threadline.web.pages.sessions import all_sessions, project_url, row_facts, row_star, session_cost, session_rows
@@ -127,7 +127,7 @@ def home_page(request: PageRequest) -> Page:
         (
             el("h1", "threadline", class_="visually-hidden"),
             _week_section(request, week, calendar, today),
-            _running_section(running, zone),
+            _session_block("Running now", running, zone) if running else None,
             _resume_section(briefs, recent, zone),
             _causes_section(request, week),
             _block("Budgets", budget_list(budgets)) if budgets else None,
@@ -214,15 +214,12 @@ class Week(Struct, frozen=True):
 
 def _read_week(request: PageRequest) -> Week:
     zone = request.zone()
-    period = DigestPeriod.parse(PeriodUnit.WEEK, "", now=request.now, zone=zone)
-    newest = newest_usage(request)
-    is_now = newest is None or newest >= period.since
-    if not is_now and newest is not None:
-        period = DigestPeriod.containing(PeriodUnit.WEEK, in_zone(newest, zone).date(), zone)
+    this_week = DigestPeriod.parse(PeriodUnit.WEEK, "", now=request.now, zone=zone)
+    period = latest_with_usage(request, this_week)
     first, last = in_zone(period.since, zone), in_zone(period.until, zone)
     year = f" {last.year}" if last.year != in_zone(request.now, zone).year else ""
     days = f"{first.day} {first:%B} to {last.day} {last:%B}{year}"
-    title = "This week" if is_now else f"Last week with usage: {days}"
+    title = "This week" if period == this_week else f"Last week with usage: {days}"
     digest = compute_digest(request, period) if request.pool.insight.is_stored(request.archive) else None
     if digest is not None:
         return Week(title, period, digest.sum, digest.compared, digest)
@@ -264,11 +261,11 @@ def _week_figures(week: Week) -> Iterator[tuple[Child, Child, str | None]]:
     digest = week.digest
     if digest is None:
         return
-    yield f"{len(digest.sessions):,}", "session" if len(digest.sessions) == 1 else "sessions", None
+    yield f"{len(digest.sessions):,}", noun_for(len(digest.sessions), "session"), None
     yield format_duration(digest.worked) or "0s", "worked", "the time in which at least one session was active"
     work = digest.work
     if work.commits:
-        yield f"{work.commits:,}", "commit" if work.commits == 1 else "commits", None
+        yield f"{work.commits:,}", noun_for(work.commits, "commit"), None
     if work.files:
         yield format_changes(work.added, work.removed), f"lines in {count(work.files, 'file')}", None
     rewritten = next((waste for waste in digest.waste if waste.label.startswith("Cache breaks")), None)
@@ -283,12 +280,6 @@ def _describe_change(week: Week) -> str:
     change = (amount - before) / before
     direction = "more" if change >= 0 else "less"
     return f"spent, {abs(float(change)):.0%} {direction} than the week before"
-
-
-def _running_section(rows: list[SessionRow], zone: tzinfo) -> Child:
-    if not rows:
-        return None
-    return _session_block("Running now", rows, zone)
 
 
 def _resume_section(briefs: Sequence[SessionBrief], rows: list[SessionRow], zone: tzinfo) -> Child:

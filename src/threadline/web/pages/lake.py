@@ -11,7 +11,7 @@ from threadline.account import KEY_DESCRIPTIONS
 from threadline.annotations import NO_ANNOTATION, Annotation
 from threadline.errors import BadQuery
 from threadline.model.ledger import NONE, Row, Sum
-from threadline.model.text import count, format_size, last_names, short_model_name
+from threadline.model.text import count, format_size, last_names, noun_for, short_model_name
 from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
@@ -159,9 +159,9 @@ def _figures(state: LakeState, total: Sum, ledger: Ledger) -> Iterator[tuple[Chi
     yield amount_element(total.amount, total.unpriced) or "$0.00", "amount", None
     yield number_element(total.tokens), "tokens", None
     yield f"{len(ledger.sessions):,}", "sessions with usage", None
-    yield f"{len(people):,}", count(len(people), "person", "people").partition(" ")[2], "people who spent something"
+    yield f"{len(people):,}", noun_for(len(people), "person", "people"), "people who spent something"
     machines = len({row.machine for row in state.machines})
-    yield f"{machines:,}", count(machines, "machine").partition(" ")[2], None
+    yield f"{machines:,}", noun_for(machines, "machine"), None
 
 
 def _top_block(request: PageRequest, key: str, rows: Sequence[Row], total: Sum) -> Child:

@@ -56,7 +56,7 @@ def parse_period(request: PageRequest, ledger: Ledger | None = None) -> Period:
         since = None
     elif text is None and until is None:
         since = _midnight(today - (_DEFAULT_DAYS - 1) * _DAY, zone)
-        if not (ledger or request.archive.ledger()).where(since=since).total.charges:
+        if not (request.archive.ledger() if ledger is None else ledger).where(since=since).total.charges:
             since = None
     elif text in span_days:
         since = _midnight(today - (span_days[text] - 1) * _DAY, zone)

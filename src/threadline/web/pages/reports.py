@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from threadline.account import window_limit
@@ -33,6 +34,7 @@ from threadline.web.pages.forms import FormField, filter_form, form_on_error, pa
 from threadline.web.pages.lists import common_fields, session_link
 from threadline.web.pages.period import parse_period, period_chips
 from threadline.web.request import Page
+from threadline.web.session.head import page_header
 
 if TYPE_CHECKING:
     from threadline.model.ledger import WindowLimit
@@ -143,7 +145,7 @@ def blocks_page(request: PageRequest) -> Page:
     main = join(
         (
             el("div", el("h1", "Five-hour windows"), time_zone_note(zone), class_="head"),
-            _active_window(active, limit),
+            _active_window(active, limit) if active is not None else _no_active_window(used, zone),
             render_table("Five-hour windows", _WINDOW_COLUMNS, rows, kind="list figures", hidden_caption=True)
             if rows
             else el("p", "Nothing was spent yet.", class_="nothing"),
@@ -154,9 +156,14 @@ def blocks_page(request: PageRequest) -> Page:
     return Page("Five-hour windows", "usage", main, data)
 
 
-def _active_window(window: UsageWindow | None, limit: WindowLimit | None) -> Child:
-    if window is None:
-        return el("p", "No window is active: the last request was more than five hours ago.", class_="note")
+def _no_active_window(used: Sequence[UsageWindow], zone: tzinfo) -> Child:
+    """When the newest of the windows ended; nothing if there are none."""
+    if not used:
+        return EMPTY
+    return el("p", "No window is active. The last one ended at ", time_element(used[0].ends, zone), ".", class_="note")
+
+
+def _active_window(window: UsageWindow, limit: WindowLimit | None) -> Child:
     figures: list[tuple[Child, Child, str | None]] = [
         (number_element(window.sum.tokens), "tokens so far", None),
         (amount_element(window.sum.amount, window.sum.unpriced) or "$0.00", "so far", None),
@@ -249,7 +256,6 @@ def todos_page(request: PageRequest) -> Page:
     """The todo and task lists of a session at its end, those of its agents included."""
     cached = request.session()
     rows = list(_list_rows(cached.session.at()))
-    title = shorten(cached.session.title.text, 120) or "Back to the session"
     columns = [Column("What", "what"), Column("Status", "outcome"), Column("List")]
     cells: list[list[Child]] = [
         [
@@ -264,18 +270,14 @@ def todos_page(request: PageRequest) -> Page:
         cells = [[*row_cells, row["owner"]] for row_cells, row in zip(cells, rows, strict=True)]
     main = join(
         (
-            el(
-                "header",
-                el("p", el("a", title, href=cached.links.page()), class_="up"),
-                el("h1", "Todos"),
-                class_="head",
-            ),
+            page_header(cached, "Todos"),
             render_table("Todos and tasks", columns, cells, kind="list", hidden_caption=True)
             if cells
             else el("p", "No todos or tasks at the end of this session."),
         )
     )
-    return Page(f"Todos · {shorten(title, 80)}", "calls", main, rows)
+    title = shorten(cached.session.title.text, 80) or "(no title)"
+    return Page(f"Todos · {title}", "calls", main, rows)
 
 
 def _status(row: dict[str, Any]) -> Child:

@@ -47,7 +47,7 @@ _SORT_KEYS: dict[str, Callable[[SessionRow], Any]] = {
     "amount": lambda row: (-(row.amount or 0), -row.tokens),
     "turns": lambda row: -row.turns,
     "calls": lambda row: -row.calls,
-    "agents": lambda row: -row.agents,
+    "agents": lambda row: (-max(row.agents, row.started_agents), -row.agents),
     "duration": lambda row: -(row.duration or timedelta()).total_seconds(),
     "title": lambda row: row.title.casefold(),
     "project": lambda row: row.project.casefold(),
@@ -170,6 +170,11 @@ def _page_rows(request: PageRequest, shown: PageRange, sort: str) -> tuple[list[
         return session_rows(request, briefs[shown.after : shown.stop]), len(briefs)
     # Counting all calls is slow: do it only to sort by them, and otherwise for the rows that are shown.
     rows = session_rows(request, briefs, _all_call_counts(request) if sort == "calls" else {})
+    if sort == "agents":
+        started = _started_agents(request)
+        rows = [
+            replace(row, started_agents=started.get(brief.path, 0)) for row, brief in zip(rows, briefs, strict=True)
+        ]
     pairs = sorted(zip(rows, briefs, strict=True), key=lambda pair: _SORT_KEYS[sort](pair[0]))
     return session_rows(request, [brief for _row, brief in pairs[shown.after : shown.stop]]), len(pairs)
 
@@ -196,12 +201,13 @@ def _matching_marks(request: PageRequest, briefs: list[SessionBrief]) -> list[Se
         return briefs
     annotations = read_or_none().sessions
     running = request.archive.running() if only == "running" else ()
+    started = _started_agents(request) if only == "agents" else {}
     tests: dict[str, Callable[[SessionBrief], bool]] = {
         "": lambda _brief: True,
         "starred": lambda brief: annotations.get(brief.id or "", NO_ANNOTATION).starred,
         "noted": lambda brief: brief.id in annotations,
         "running": lambda brief: brief.id in running,
-        "agents": lambda brief: brief.agents > 0,
+        "agents": lambda brief: brief.agents > 0 or started.get(brief.path, 0) > 0,
         "kept": lambda brief: brief.kept,
     }
     return [
@@ -290,6 +296,12 @@ def all_sessions(request: PageRequest) -> tuple[SessionBrief, ...]:
 
 def _all_call_counts(request: PageRequest) -> Mapping[str, int]:
     return request.cached("calls", request.archive.open_index().call_counts)
+
+
+def _started_agents(request: PageRequest) -> Mapping[str, int]:
+    """How many agents each session had, with or without a transcript, by its path."""
+    ids = {brief.id for brief in all_sessions(request) if brief.id is not None}
+    return request.cached("started agents", lambda: request.archive.open_index().started_agents(ids))
 
 
 def session_rows(

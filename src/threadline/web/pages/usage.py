@@ -14,7 +14,7 @@ from threadline.errors import BadQuery, Error
 from threadline.files import BUDGETS, settings_file
 from threadline.model.budgets import BudgetUse
 from threadline.model.ledger import Key, Row, Rows, Sum
-from threadline.model.text import count, format_amount, format_tokens, last_names, short_model_name
+from threadline.model.text import count, format_amount, format_tokens, last_names, noun_for, short_model_name
 from threadline.model.times import in_zone, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
@@ -72,7 +72,6 @@ _MAX_DAYS, _MAX_WEEKS = 120, 120
 _MAX_COLUMNS = 600
 _OTHERS = "others"
 _MAX_PROJECT_TILES, _MAX_SESSION_TILES = 14, 24
-_WHOLE_DOLLARS_FROM = 100
 
 MEASURES: dict[str, Callable[[Row], Decimal | int]] = {
     "amount": lambda row: row.amount or 0,
@@ -249,7 +248,7 @@ def totals_block(total: Sum) -> Child:
         ("output", number_element(total.output)),
         ("cache write", number_element(total.cache_write)),
         ("cache read", number_element(total.cache_read)),
-        (count(total.charges, "charge").partition(" ")[2], f"{total.charges:,}"),
+        (noun_for(total.charges, "charge"), f"{total.charges:,}"),
     )
     return figures_row((value, name, None) for name, value in figures)
 

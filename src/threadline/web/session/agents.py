@@ -38,6 +38,7 @@ from threadline.render.html import (
     time_element,
 )
 from threadline.web.request import Page
+from threadline.web.session.head import page_header
 
 if TYPE_CHECKING:
     from threadline.model.calls import Call
@@ -167,14 +168,7 @@ def agents_page(request: PageRequest) -> Page:
     """All agents of a session, with those whose transcripts are missing."""
     session = request.session()
     rows = agent_rows(session, session.spending(request.archive).costs)
-    name = shorten(session.session.title.text, 120) or "Back to the session"
-    head = el(
-        "header",
-        el("p", el("a", name, href=session.links.page()), class_="up"),
-        el("h1", "Agents"),
-        facts_row(_summarize(rows)),
-        class_="head",
-    )
+    head = page_header(session, "Agents", facts_row(_summarize(rows)))
     cells = [list(_cells(row, session, request)) for row in rows]
     filled = [at for at in range(len(_COLUMNS)) if any(row[at] for row in cells)]
     columns = [_COLUMNS[at] for at in filled]

@@ -15,6 +15,7 @@ from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, el, facts_row, join, render_unified_diff
 from threadline.web import urls
 from threadline.web.request import Page, PlainText
+from threadline.web.session.head import page_header
 
 if TYPE_CHECKING:
     from threadline.model.state import FileState
@@ -44,7 +45,6 @@ def changes_page(request: PageRequest) -> Page | PlainText:
     if request.flag("patch"):
         return PlainText("".join(change.diff for change in changes), "text/x-patch")
     known = [change for change in changes if change.diff]
-    name = shorten(session.session.title.text, 120) or "Back to the session"
     patch = session.links.below("changes", patch=True)
     facts: list[Child] = [
         count(len(changes), "changed file"),
@@ -56,13 +56,7 @@ def changes_page(request: PageRequest) -> Page | PlainText:
     ]
     if known:
         facts.append(el("a", "Copy as patch", href=patch, data_copy="patch"))
-    head = el(
-        "header",
-        el("p", el("a", name, href=session.links.page()), class_="up"),
-        el("h1", "Changes of this session"),
-        facts_row(facts),
-        class_="head",
-    )
+    head = page_header(session, "Changes of this session", facts_row(facts))
     blocks = [_render_change(session, change, at) for at, change in enumerate(changes[:_MAX_FILES])]
     more = len(changes) - _MAX_FILES
     rest = el("p", f"and {count(more, 'more file')}, included in the patch", class_="note") if more > 0 else EMPTY

@@ -134,6 +134,13 @@ def build_head(
     )
 
 
+def page_header(session: CachedSession, title: str, facts: Child = None) -> Markup:
+    """The head of a page below a session's: a link back to the session, the title, and facts."""
+    name = shorten(session.session.title.text, _MAX_NAME) or "Back to the session"
+    back = el("p", el("a", name, href=session.links.page()), class_="up")
+    return el("header", back, el("h1", title), facts, class_="head")
+
+
 def render_head(head: SessionHead) -> Markup:
     """Render the head."""
     is_main, command = head.agent.id is None, head.resume_command

@@ -36,6 +36,7 @@ from threadline.web.insight.waste import (
 )
 from threadline.web.pages.forms import filter_form, pager, parse_range
 from threadline.web.request import Page
+from threadline.web.session.head import page_header
 
 if TYPE_CHECKING:
     from threadline.model.insight.attribution import Attribution, CostCause
@@ -98,13 +99,12 @@ def _cost_view(
     groups = group_causes(rows, by)
     shown = parse_range(request, _CAUSES_PER_PAGE)
     page_rows = shown.select(rows)
+    is_all = request.text("groups") == "all"
     return join(
         (
             render_parts(total, sum_parts(rows), ("causes", f"{len(rows):,}")),
             render_treemap(groups, rows, by, links),
-            render_groups(groups, by, links, total, more_url=request.url_with(groups="all"))
-            if request.text("groups") != "all"
-            else render_groups(groups, by, links, total),
+            render_groups(groups, by, links, total, more_url=None if is_all else request.url_with(groups="all")),
             render_causes(page_rows, links, total, title="Causes, most expensive first"),
             pager(request, shown, len(page_rows), len(rows)),
             explain_method(
@@ -143,7 +143,7 @@ def cause_links(request: PageRequest, session: CachedSession, by: str, *, is_gro
 
     return CauseLinks(
         lambda cause: place_url(session, cause.place, cause.agent),
-        lambda _key: None if is_group else request.url_with(by=by, group=_key, after=None, groups=None),
+        lambda key: None if is_group else request.url_with(by=by, group=key, after=None, groups=None),
         name,
     )
 
@@ -211,9 +211,7 @@ def _find_waste(request: PageRequest, session: CachedSession, limits: WasteLimit
 
 def cost_head(session: CachedSession, title: str, current: str) -> Markup:
     """The title of a page about a session's cost, and links to the others."""
-    name = shorten(session.session.title.text, 120) or "Back to the session"
-    back = el("p", el("a", name, href=session.links.page()), class_="up")
-    return join((el("header", back, el("h1", title), class_="head"), cost_links(session, current)))
+    return join((page_header(session, title), cost_links(session, current)))
 
 
 def cost_links(session: CachedSession, current: str = "") -> Markup:

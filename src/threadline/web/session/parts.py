@@ -57,7 +57,7 @@ from threadline.web.request import (
     Redirect,
     parse_number,
 )
-from threadline.web.session.head import continuation_rows, continuation_text
+from threadline.web.session.head import continuation_rows, continuation_text, page_header
 from threadline.web.session.insight import cost_head
 from threadline.web.session.page import feed_record, open_session
 from threadline.web.session.side import turn_outline, turn_rows
@@ -327,9 +327,7 @@ def related_page(request: PageRequest) -> PageResult:
 
 def _with_title(session: CachedSession, title: str, *below: Markup) -> Markup:
     """Content below a title and a link back to the session."""
-    name = shorten(session.session.title.text, 120) or "Back to the session"
-    back = el("p", el("a", name, href=session.links.page()), class_="up")
-    return join((el("header", back, el("h1", title), class_="head"), *below))
+    return join((page_header(session, title), *below))
 
 
 def find_page(request: PageRequest) -> PageResult:

@@ -36,6 +36,7 @@ from threadline.render.html import (
     time_element,
 )
 from threadline.web.request import Fragment
+from threadline.web.session.head import page_header
 from threadline.web.session.usage import FAILED_OUTCOMES, turn_usage
 
 if TYPE_CHECKING:
@@ -73,15 +74,8 @@ def timeline_page(request: PageRequest) -> Fragment:
     session = request.session()
     timeline = build_timeline(session)
     title = "Timeline"
-    name = shorten(session.session.title.text, 120) or "Back to the session"
     commits = Counter(call.turn for call, commit in find_commits(session.session) if not commit.is_replaced)
-    heading = el(
-        "header",
-        el("p", el("a", name, href=session.links.page()), class_="up"),
-        el("h1", title),
-        facts_row(_facts(session, timeline, commits.total())),
-        class_="head",
-    )
+    heading = page_header(session, title, facts_row(_facts(session, timeline, commits.total())))
     main = _render_timeline(request, session, timeline) if timeline.turns else el("p", "No turns with a known time.")
     below = _turn_table(request, session, timeline, commits)
     return Fragment(title, "insight", main, timeline, heading=heading, below=below)
