@@ -28,7 +28,7 @@ def test_the_session_is_long(visit: Visitor) -> None:
     assert path.read_bytes().count(b"\n") >= scale_examples(ENTRIES)
     page = visit(LONGEST)
     page.wait_for_selector("main:not([data-partial])")
-    assert page.locator(".section").count() > scale_examples(450)
+    assert page.locator(".section").count() > scale_examples(400)
 
 
 def test_the_first_entry_loads_as_fast_as_a_small_page(visit: Visitor) -> None:

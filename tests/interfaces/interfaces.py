@@ -369,9 +369,9 @@ def _main_transcripts(homes: Sequence[Path]) -> list[Path]:
 
 
 def _transcripts(homes: Sequence[Path]) -> list[threadline.Transcript]:
-    owners: dict[Path, Path] = {}
-    for home in homes:
-        owners.setdefault((home / "projects").resolve(), home)  # homes may share their projects
+    owners: dict[str, Path] = {}
+    for home in homes:  # a folder or a URI
+        owners.setdefault(os.path.realpath(f"{home}/projects"), home)  # homes may share their projects
     return [transcript for home in owners.values() for transcript in threadline.look(home).transcripts]
 
 
