@@ -11,6 +11,7 @@ from tests.web.pages.requests import ParsedPage, ask, data
 import threadline
 from threadline.archive import Archive
 from threadline.model.text import format_size
+from threadline.web import Page
 from threadline.web.examiner import ExaminationProgress, Examiner
 
 _MAX_SECONDS = 120
@@ -72,16 +73,22 @@ def test_shows_problems_from_the_index_at_once(tmp_path: Path) -> None:
         assert f"/session/{SESSION}?at=L2#L2" in ParsedPage(page).links
 
 
+def _examined(archive: Archive) -> Page:
+    """The page once every transcript has been examined."""
+    deadline = monotonic() + _MAX_SECONDS
+    page = ask(archive, "/doctor")
+    while data(page)["state"] == "at work" and monotonic() < deadline:
+        sleep(0.05)
+        page = ask(archive, "/doctor")
+    return page
+
+
 def test_unknown_data_is_not_called_damage(tmp_path: Path) -> None:
     """Of a transcript with an unknown kind of entry and no damage, the page does not say that 0 B are damaged."""
     rows = transcript(prompt("words"), reply("ok"))
     write(tmp_path / "home" / "projects" / "-work" / f"{SESSION}.jsonl", *rows, {"type": "weather", "sky": "blue"})
     with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
-        deadline = monotonic() + _MAX_SECONDS
-        page = ask(archive, "/doctor")
-        while data(page)["state"] == "at work" and monotonic() < deadline:
-            sleep(0.05)
-            page = ask(archive, "/doctor")
+        page = _examined(archive)
     words = ParsedPage(page).words
     assert "Nothing is damaged." in words
     assert "0 B" not in words
@@ -91,11 +98,7 @@ def test_lists_missing_fields_by_kind(tmp_path: Path) -> None:
     """A field that rows lack is listed once with its count, and the index knows each row."""
     write(tmp_path / "home" / "projects" / "-work" / f"{SESSION}.jsonl", {"type": "user"}, {"type": "user"})
     with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
-        deadline = monotonic() + _MAX_SECONDS
-        page = ask(archive, "/doctor")
-        while data(page)["state"] == "at work" and monotonic() < deadline:
-            sleep(0.05)
-            page = ask(archive, "/doctor")
+        page = _examined(archive)
         missing = data(page)["examination"]["missing_fields"]
         assert {(item["kind"], item["count"]) for item in missing} == {("user", 2)}
         assert [problem["kind"] for problem in data(page)["known"]] == ["missing-field"] * 2 * len(missing)
